@@ -191,8 +191,9 @@ impl Env for Control {
         }
         (self.steps, self.running) = (0, true);
         self.controls.fill(0.0);
-        if let Some(model) = matches!(self.failed, Some(MujocoError::Failed { .. } | MujocoError::Broken { .. }))
-            .then(|| self.data.model().clone())
+        if let Some(model) =
+            matches!(self.failed, Some(MujocoError::Failed { .. } | MujocoError::Broken { .. }))
+                .then(|| self.data.model().clone())
             && let Ok(data) = Data::new(&model)
         {
             self.data = data;

@@ -51,7 +51,13 @@ mod tests {
     fn numbers_are_numpys() {
         // numpy.random.RandomState(7): uniform(-2, 3), randn(), randn(), uniform(0, 1), randn()
         let mut random = RandomState::new(7);
-        let drawn = [random.uniform(-2.0, 3.0), random.normal(), random.normal(), random.uniform(0.0, 1.0), random.normal()];
+        let drawn = [
+            random.uniform(-2.0, 3.0),
+            random.normal(),
+            random.normal(),
+            random.uniform(0.0, 1.0),
+            random.normal(),
+        ];
         assert_eq!(drawn, GOLDEN_7);
         // numpy.random.RandomState([5, 3]): uniform(0, 1), randn()
         let mut random = RandomState::new(3 << 32 | 5);
@@ -60,6 +66,7 @@ mod tests {
 }
 
 #[cfg(test)]
-const GOLDEN_7: [f64; 5] = [-1.618458553130214, -0.3206032549443759, 1.4570832287334776, 0.7234651778309412, 0.0328201636785844];
+const GOLDEN_7: [f64; 5] =
+    [-1.618458553130214, -0.3206032549443759, 1.4570832287334776, 0.7234651778309412, 0.0328201636785844];
 #[cfg(test)]
 const GOLDEN_PAIR: [f64; 2] = [0.15866214341695117, 1.779828592127762];

@@ -22,8 +22,6 @@ pub struct Task {
     pub(crate) runge_kutta: bool,
     /// Control steps per second of simulated time.
     pub(crate) rate: f64,
-    /// The camera that agents see through, the first one of the model.
-    pub(crate) camera: &'static str,
     /// Names of the actions' numbers, each from -1 to 1.
     pub actions: &'static [&'static str],
     /// Names of the observation's numbers.
@@ -112,6 +110,16 @@ pub static TASKS: [&Task; 6] = [
     &tasks::ball_in_cup::CATCH,
     &tasks::reacher::EASY,
     &tasks::finger::SPIN,
+];
+
+/// Names of the actions and of the observation's numbers of all tasks, in the order of [`TASKS`].
+pub const NAMES: [(&[&str], &[&str]); 6] = [
+    (tasks::cheetah::ACTIONS, tasks::cheetah::SENSORS),
+    (tasks::walker::ACTIONS, tasks::walker::SENSORS),
+    (tasks::cartpole::ACTIONS, tasks::cartpole::SENSORS),
+    (tasks::ball_in_cup::ACTIONS, tasks::ball_in_cup::SENSORS),
+    (tasks::reacher::ACTIONS, tasks::reacher::SENSORS),
+    (tasks::finger::ACTIONS, tasks::finger::SENSORS),
 ];
 
 /// The task of this name.

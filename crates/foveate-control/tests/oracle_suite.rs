@@ -23,11 +23,14 @@ fn episodes_are_those_of_dm_control() {
         eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with dm_control; run cargo xtask test");
         return;
     };
-    let found = Search { library: None, python: Some(python.clone()) }.find().expect("mujoco is installed there");
+    let found =
+        Search { library: None, python: Some(python.clone()) }.find().expect("mujoco is installed there");
     let library = Library::open(&found.path).expect("the pinned version");
     let episodes = std::env::var("FOVEATE_CONTROL_EPISODES").unwrap_or_else(|_| "2".into());
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("oracle/suite.py");
     let mut child = Command::new(python)
+        // With AVX-512, NumPy's exp and log1p differ from the C library's in the last bit; without, they are the same.
+        .env("NPY_DISABLE_CPU_FEATURES", "X86_V4 AVX512_ICL AVX512_SPR")
         .args(["-B".as_ref(), script.as_os_str(), episodes.as_ref()])
         .stdout(Stdio::piped())
         .spawn()
@@ -36,7 +39,8 @@ fn episodes_are_those_of_dm_control() {
     let mut worst = Vec::new();
     for task in TASKS {
         let mut env = Control::new(&library, task, ControlConfig::default()).expect("it is made");
-        let (mut count, mut states, mut rewards, mut largest, mut total) = (0_u64, 0_u64, 0_u64, 0.0_f64, 0.0);
+        let (mut count, mut states, mut rewards, mut largest, mut total) =
+            (0_u64, 0_u64, 0_u64, 0.0_f64, 0.0);
         let mut seen = 0;
         while number(&mut pipe) != 0.0 {
             let seed = number(&mut pipe);
@@ -74,7 +78,7 @@ fn episodes_are_those_of_dm_control() {
     assert!(child.wait().expect("it was started here").success());
     for (name, seen, states, _, largest) in worst {
         assert!(seen >= 2 && states == 0, "{name}: {states} numbers differ");
-        // The exponential of NumPy's vectorised code differs from the C library's in the last bit.
-        assert!(largest <= 4e-16, "{name}: rewards differ by {largest:e}");
+        // One reward of 6000 of the walker differs in its last bit.
+        assert!(largest <= 2e-16, "{name}: rewards differ by {largest:e}");
     }
 }

@@ -213,13 +213,18 @@ impl Data {
         }
         match self.motion.iter().position(|number| !number.is_finite()) {
             None => Ok(()),
-            Some(at) => Err(MujocoError::Diverged { why: format!("number {at} of the state is {}", self.motion[at]) }),
+            Some(at) => {
+                Err(MujocoError::Diverged { why: format!("number {at} of the state is {}", self.motion[at]) })
+            }
         }
     }
 }
 
 impl std::fmt::Debug for Data {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Data").field("model", &self.model).field("motion", &self.motion).finish_non_exhaustive()
+        f.debug_struct("Data")
+            .field("model", &self.model)
+            .field("motion", &self.motion)
+            .finish_non_exhaustive()
     }
 }

@@ -526,17 +526,16 @@ impl RawModel {
             // SAFETY: `spec` was just parsed and is not null; there may be no file system.
             unsafe { (functions.mj_compile)(spec, ptr::null()) }
         })?;
-        let made = match NonNull::new(model) {
-            Some(model) => Ok(RawModel { library: library.clone(), model }),
-            None => {
-                let said = guarded(api, "mjs_getError", warnings, || {
-                    // SAFETY: `spec` is not null and not deleted.
-                    unsafe { (functions.mjs_getError)(spec) }
-                })?;
-                // SAFETY: when it is not null, it is a text that ends with a zero and lives as long as `spec`.
-                let said = (!said.is_null()).then(|| unsafe { CStr::from_ptr(said) });
-                Err(said.map_or_else(String::new, |said| one_line(&said.to_string_lossy())))
-            }
+        let made = if let Some(model) = NonNull::new(model) {
+            Ok(RawModel { library: library.clone(), model })
+        } else {
+            let said = guarded(api, "mjs_getError", warnings, || {
+                // SAFETY: `spec` is not null and not deleted.
+                unsafe { (functions.mjs_getError)(spec) }
+            })?;
+            // SAFETY: when it is not null, it is a text that ends with a zero and lives as long as `spec`.
+            let said = (!said.is_null()).then(|| unsafe { CStr::from_ptr(said) });
+            Err(said.map_or_else(String::new, |said| one_line(&said.to_string_lossy())))
         };
         guarded(api, "mj_deleteSpec", warnings, || {
             // SAFETY: `spec` is not used afterwards; models do not refer to it.
@@ -577,8 +576,7 @@ impl RawModel {
     /// Number of positions, velocities, controls, cameras, sensors and numbers of all sensors.
     pub(crate) fn counts(&self) -> [usize; 6] {
         let layout = &self.library.layouts().model;
-        let offsets =
-            [layout.nq, layout.nv, layout.nu, layout.ncam, layout.nsensor, layout.nsensordata];
+        let offsets = [layout.nq, layout.nv, layout.nu, layout.ncam, layout.nsensor, layout.nsensordata];
         offsets.map(|offset| {
             // SAFETY: in the table of versions, these are the offsets of 64-bit integers.
             let count: i64 = unsafe { self.field(offset) };
@@ -862,7 +860,11 @@ impl RawData {
             return Err(MujocoError::Length { what: "a sensor", wanted, given });
         }
         if !Arc::ptr_eq(&sensor.model, &self.model) {
-            return Err(MujocoError::Length { what: "a sensor of another model", wanted: 0, given: numbers.len() });
+            return Err(MujocoError::Length {
+                what: "a sensor of another model",
+                wanted: 0,
+                given: numbers.len(),
+            });
         }
         let address = self.sensor_address(sensor.id, ptr::null_mut())?;
         if address.is_null() {

@@ -46,7 +46,7 @@ impl Search {
     fn find_with(&self, variable: impl Fn(&str) -> Option<OsString>) -> Result<Found, MujocoError> {
         let path = |name| variable(name).map(PathBuf::from);
         let named = [("the option library", self.library.clone()), (VARIABLE, path(VARIABLE))];
-        for (by, place) in named.into_iter().filter_map(|(by, place)| Some((by, place?))) {
+        if let Some((by, place)) = named.into_iter().find_map(|(by, place)| Some((by, place?))) {
             let found = if place.is_file() { Some(place.clone()) } else { in_environment(&place) };
             return found.map(|path| Found { path, by: by.to_owned() }).ok_or_else(|| {
                 MujocoError::NotFound { looked: format!("{by}: there is none at {}", place.display()) }
@@ -117,8 +117,9 @@ fn subfolders(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let is_version = |name: &str| name.starts_with("python3") || name.starts_with("3.");
     let paths = entries.take(MOST).filter_map(|entry| Some(entry.ok()?.path()));
-    let mut folders: Vec<PathBuf> =
-        paths.filter(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_version)).collect();
+    let mut folders: Vec<PathBuf> = paths
+        .filter(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_version))
+        .collect();
     folders.sort();
     folders
 }
@@ -127,7 +128,7 @@ fn subfolders(folder: &Path) -> Vec<PathBuf> {
 fn any_version(folder: &Path) -> Option<PathBuf> {
     const MOST: usize = 4096;
     let is_library = |name: &str| {
-        name.starts_with("libmujoco.") && (name.contains(".so") || name.ends_with(".dylib"))
+        name.starts_with("libmujoco.") && [".so", ".dylib"].iter().any(|kind| name.contains(kind))
             || name == "mujoco.dll"
     };
     let paths = fs::read_dir(folder).ok()?.take(MOST).filter_map(|entry| Some(entry.ok()?.path()));
@@ -161,10 +162,8 @@ mod tests {
         let bin = touch(root, "python/bin/python3");
         let other = touch(root, "old/lib/python3.9/site-packages/mujoco/libmujoco.so.3.3.7");
         let find = |library: Option<&str>, python: bool, vars: &[(&str, &str)]| {
-            let search = Search {
-                library: library.map(|name| root.join(name)),
-                python: python.then(|| bin.clone()),
-            };
+            let search =
+                Search { library: library.map(|name| root.join(name)), python: python.then(|| bin.clone()) };
             let variable = |name: &str| {
                 let (_, value) = vars.iter().find(|(known, _)| *known == name)?;
                 Some(root.join(value).into_os_string())
@@ -184,7 +183,10 @@ mod tests {
         check(None, false, &all[2..], &home, "the user's packages");
 
         let said = find(Some("nowhere"), true, &all).expect_err("the search stops there").to_string();
-        assert!(said.contains("the option library: there is none at ") && said.lines().count() == 1, "{said}");
+        assert!(
+            said.contains("the option library: there is none at ") && said.lines().count() == 1,
+            "{said}"
+        );
         let said = find(None, true, &[(VARIABLE, "nowhere"), all[1]]).expect_err("the same").to_string();
         assert!(said.contains("FOVEATE_MUJOCO: there is none at "), "{said}");
         assert!(said.contains("`pip install mujoco==3.17.0`") && said.contains("/path/to/"), "{said}");

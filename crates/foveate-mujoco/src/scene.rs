@@ -38,7 +38,8 @@ impl View {
 
     fn of(model: &Model, camera: Option<i32>, most: u16) -> Result<View, MujocoError> {
         let [clip, scale, extent] = model.raw.shadows();
-        let shadows = ShadowVolume { directional_half_side: (clip * extent) as f32, spot_scale: scale as f32 };
+        let shadows =
+            ShadowVolume { directional_half_side: (clip * extent) as f32, spot_scale: scale as f32 };
         Ok(View { raw: RawScene::new(&model.raw, camera, most)?, shadows })
     }
 
@@ -63,7 +64,8 @@ impl View {
         scene.lights.clear();
         let lights = usize::try_from(int(header, layout.nlight)).unwrap_or(0).min(MOST_LIGHTS);
         scene.lights.extend(
-            (0..lights).filter_map(|i| light(&header[layout.lights + i * layout.light_size..], &layout.light)),
+            (0..lights)
+                .filter_map(|i| light(&header[layout.lights + i * layout.light_size..], &layout.light)),
         );
         scene.set_camera(camera(header, layout));
         scene.geoms.clear();

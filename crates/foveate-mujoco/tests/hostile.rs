@@ -27,7 +27,8 @@ const BALL: &str = r#"<mujoco><worldbody><camera name="eye" pos="0 -2 0"/><body 
 fn broken_models_are_errors_of_one_line() {
     let Some(library) = library() else { return };
     let nested = format!("<mujoco><worldbody>{}", "<body>".repeat(100_000));
-    let deep = format!("<mujoco><worldbody>{}{}</worldbody></mujoco>", "<body>".repeat(400), "</body>".repeat(400));
+    let deep =
+        format!("<mujoco><worldbody>{}{}</worldbody></mujoco>", "<body>".repeat(400), "</body>".repeat(400));
     for xml in [
         "",
         "<",
@@ -64,10 +65,14 @@ fn broken_models_are_errors_of_one_line() {
 fn errors_inside_of_a_step_break_the_simulation_and_nothing_else() {
     let Some(library) = library() else { return };
     // The arena has no room for the contacts.
-    let boxes: String = (0..60)
-        .map(|i| format!("<body pos='0 0 {}'><freejoint/><geom type='box' size='.5 .5 .5'/></body>", f64::from(i) * 0.1))
+    let boxes: Vec<String> = (0..60)
+        .map(|i| {
+            let z = f64::from(i) * 0.1;
+            format!("<body pos='0 0 {z}'><freejoint/><geom type='box' size='.5 .5 .5'/></body>")
+        })
         .collect();
-    let xml = format!("<mujoco><size memory='20K'/><worldbody>{boxes}</worldbody></mujoco>");
+    let boxes = boxes.concat();
+    let xml = format!("<mujoco><size memory='200K'/><worldbody>{boxes}</worldbody></mujoco>");
     let model = Model::from_xml(&library, "boxes", &xml).expect("a valid model");
     for _ in 0..50 {
         let mut data = Data::new(&model).expect("it starts");
@@ -109,7 +114,8 @@ fn a_camera_that_does_not_exist_is_an_error_inside_of_mujoco() {
     let error = view.fill(&mut data, &mut foveate_render::Scene::default()).expect_err("no such number");
     assert!(matches!(error, MujocoError::Failed { .. }), "{error}");
     // Nothing of another model is read.
-    let mut foreign = Data::new(&Model::from_xml(&library, "again", BALL).expect("valid")).expect("it starts");
+    let mut foreign =
+        Data::new(&Model::from_xml(&library, "again", BALL).expect("valid")).expect("it starts");
     let angle = foreign.sensor("angle").expect("it is there");
     let mut data = Data::new(&small).expect("it starts");
     assert!(data.read(&angle, &mut [0.0]).is_err());
@@ -128,7 +134,10 @@ fn bad_numbers_are_refused_and_divergence_is_found() {
     assert!(data.set_controls(&[0.0; 2]).is_err() && data.set_positions(&[]).is_err());
     data.set_velocities(&[0.0, 0.0, 1e300, 0.0, 0.0, 0.0, 0.0]).expect("finite");
     let error = data.step_whole(3).expect_err("huge");
-    assert!(matches!(error, MujocoError::Diverged { .. }) && error.to_string().lines().count() == 1, "{error}");
+    assert!(
+        matches!(error, MujocoError::Diverged { .. }) && error.to_string().lines().count() == 1,
+        "{error}"
+    );
     data.reset().expect("it can be reset");
     data.step_whole(3).expect("and runs again");
 }

@@ -4,6 +4,13 @@ use foveate_mujoco::MujocoError;
 
 use crate::task::{Parts, Task};
 
+/// Names of the actions.
+pub(crate) const ACTIONS: &[&str] = &["force x", "force z"];
+
+/// Names of the observation's numbers.
+pub(crate) const SENSORS: &[&str] =
+    &["cup x", "cup z", "ball x", "ball z", "cup speed x", "cup speed z", "ball speed x", "ball speed z"];
+
 pub(crate) static CATCH: Task = Task {
     name: "ball-in-cup-catch",
     suite: ["ball_in_cup", "catch"],
@@ -12,18 +19,8 @@ pub(crate) static CATCH: Task = Task {
     substeps: 10,
     runge_kutta: false,
     rate: 50.0,
-    camera: "cam0",
-    actions: &["force x", "force z"],
-    sensors: &[
-        "cup x",
-        "cup z",
-        "ball x",
-        "ball z",
-        "cup speed x",
-        "cup speed z",
-        "ball speed x",
-        "ball speed z",
-    ],
+    actions: ACTIONS,
+    sensors: SENSORS,
     bodies: &["cup", "ball"],
     reads: &[],
     start,

@@ -7,6 +7,12 @@ use foveate_mujoco::MujocoError;
 use crate::rewards::{gaussian_around, quadratic_around};
 use crate::task::{Parts, Task};
 
+/// Names of the actions.
+pub(crate) const ACTIONS: &[&str] = &["force"];
+
+/// Names of the observation's numbers.
+pub(crate) const SENSORS: &[&str] = &["x", "cos angle", "sin angle", "velocity", "angular velocity"];
+
 pub(crate) static SWINGUP: Task = Task {
     name: "cartpole-swingup",
     suite: ["cartpole", "swingup"],
@@ -15,9 +21,8 @@ pub(crate) static SWINGUP: Task = Task {
     substeps: 1,
     runge_kutta: true,
     rate: 100.0,
-    camera: "fixed",
-    actions: &["force"],
-    sensors: &["x", "cos angle", "sin angle", "velocity", "angular velocity"],
+    actions: ACTIONS,
+    sensors: SENSORS,
     bodies: &["pole_1"],
     reads: &[],
     start,

@@ -5,6 +5,31 @@ use foveate_mujoco::MujocoError;
 use crate::rewards::linear_above;
 use crate::task::{Parts, Task, radians};
 
+/// Names of the actions.
+pub(crate) const ACTIONS: &[&str] =
+    &["back thigh", "back shin", "back foot", "front thigh", "front shin", "front foot"];
+
+/// Names of the observation's numbers.
+pub(crate) const SENSORS: &[&str] = &[
+    "height",
+    "pitch",
+    "back thigh",
+    "back shin",
+    "back foot",
+    "front thigh",
+    "front shin",
+    "front foot",
+    "forward speed",
+    "vertical speed",
+    "pitch speed",
+    "back thigh speed",
+    "back shin speed",
+    "back foot speed",
+    "front thigh speed",
+    "front shin speed",
+    "front foot speed",
+];
+
 pub(crate) static RUN: Task = Task {
     name: "cheetah-run",
     suite: ["cheetah", "run"],
@@ -13,27 +38,8 @@ pub(crate) static RUN: Task = Task {
     substeps: 1,
     runge_kutta: false,
     rate: 100.0,
-    camera: "side",
-    actions: &["back thigh", "back shin", "back foot", "front thigh", "front shin", "front foot"],
-    sensors: &[
-        "height",
-        "pitch",
-        "back thigh",
-        "back shin",
-        "back foot",
-        "front thigh",
-        "front shin",
-        "front foot",
-        "forward speed",
-        "vertical speed",
-        "pitch speed",
-        "back thigh speed",
-        "back shin speed",
-        "back foot speed",
-        "front thigh speed",
-        "front shin speed",
-        "front foot speed",
-    ],
+    actions: ACTIONS,
+    sensors: SENSORS,
     bodies: &[],
     reads: &["torso_subtreelinvel"],
     start,

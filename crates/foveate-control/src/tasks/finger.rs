@@ -6,6 +6,22 @@ use foveate_mujoco::MujocoError;
 
 use crate::task::{Parts, Task, radians};
 
+/// Names of the actions.
+pub(crate) const ACTIONS: &[&str] = &["proximal", "distal"];
+
+/// Names of the observation's numbers.
+pub(crate) const SENSORS: &[&str] = &[
+    "proximal",
+    "distal",
+    "tip x",
+    "tip z",
+    "proximal speed",
+    "distal speed",
+    "hinge speed",
+    "touch above",
+    "touch below",
+];
+
 pub(crate) static SPIN: Task = Task {
     name: "finger-spin",
     suite: ["finger", "spin"],
@@ -14,19 +30,8 @@ pub(crate) static SPIN: Task = Task {
     substeps: 2,
     runge_kutta: false,
     rate: 50.0,
-    camera: "cam0",
-    actions: &["proximal", "distal"],
-    sensors: &[
-        "proximal",
-        "distal",
-        "tip x",
-        "tip z",
-        "proximal speed",
-        "distal speed",
-        "hinge speed",
-        "touch above",
-        "touch below",
-    ],
+    actions: ACTIONS,
+    sensors: SENSORS,
     bodies: &[],
     reads: &[
         "proximal",

@@ -6,6 +6,13 @@ use foveate_mujoco::MujocoError;
 
 use crate::task::{Parts, Task, radians};
 
+/// Names of the actions.
+pub(crate) const ACTIONS: &[&str] = &["shoulder", "wrist"];
+
+/// Names of the observation's numbers.
+pub(crate) const SENSORS: &[&str] =
+    &["shoulder", "wrist", "to target x", "to target y", "shoulder speed", "wrist speed"];
+
 pub(crate) static EASY: Task = Task {
     name: "reacher-easy",
     suite: ["reacher", "easy"],
@@ -14,9 +21,8 @@ pub(crate) static EASY: Task = Task {
     substeps: 1,
     runge_kutta: false,
     rate: 50.0,
-    camera: "fixed",
-    actions: &["shoulder", "wrist"],
-    sensors: &["shoulder", "wrist", "to target x", "to target y", "shoulder speed", "wrist speed"],
+    actions: ACTIONS,
+    sensors: SENSORS,
     bodies: &["finger"],
     reads: &[],
     start,

@@ -7,6 +7,38 @@ use foveate_mujoco::MujocoError;
 use crate::rewards::{gaussian_above, linear_above};
 use crate::task::{Parts, Task, radians};
 
+/// Names of the actions.
+pub(crate) const ACTIONS: &[&str] =
+    &["right hip", "right knee", "right ankle", "left hip", "left knee", "left ankle"];
+
+/// Names of the observation's numbers.
+pub(crate) const SENSORS: &[&str] = &[
+    "torso cos",
+    "torso sin",
+    "right thigh cos",
+    "right thigh sin",
+    "right leg cos",
+    "right leg sin",
+    "right foot cos",
+    "right foot sin",
+    "left thigh cos",
+    "left thigh sin",
+    "left leg cos",
+    "left leg sin",
+    "left foot cos",
+    "left foot sin",
+    "height",
+    "vertical speed",
+    "forward speed",
+    "pitch speed",
+    "right hip speed",
+    "right knee speed",
+    "right ankle speed",
+    "left hip speed",
+    "left knee speed",
+    "left ankle speed",
+];
+
 pub(crate) static WALK: Task = Task {
     name: "walker-walk",
     suite: ["walker", "walk"],
@@ -15,34 +47,8 @@ pub(crate) static WALK: Task = Task {
     substeps: 10,
     runge_kutta: false,
     rate: 40.0,
-    camera: "side",
-    actions: &["right hip", "right knee", "right ankle", "left hip", "left knee", "left ankle"],
-    sensors: &[
-        "torso cos",
-        "torso sin",
-        "right thigh cos",
-        "right thigh sin",
-        "right leg cos",
-        "right leg sin",
-        "right foot cos",
-        "right foot sin",
-        "left thigh cos",
-        "left thigh sin",
-        "left leg cos",
-        "left leg sin",
-        "left foot cos",
-        "left foot sin",
-        "height",
-        "vertical speed",
-        "forward speed",
-        "pitch speed",
-        "right hip speed",
-        "right knee speed",
-        "right ankle speed",
-        "left hip speed",
-        "left knee speed",
-        "left ankle speed",
-    ],
+    actions: ACTIONS,
+    sensors: SENSORS,
     bodies: &["torso", "right_thigh", "right_leg", "right_foot", "left_thigh", "left_leg", "left_foot"],
     reads: &["torso_subtreelinvel"],
     start,
