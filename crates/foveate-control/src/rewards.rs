@@ -10,9 +10,19 @@ pub(crate) fn gaussian_around(x: f64, margin: f64) -> f64 {
     if x == 0.0 { 1.0 } else { gaussian((if x < 0.0 { -x } else { x }) / margin) }
 }
 
+/// The same of a number in an array: NumPy squares arrays by a multiplication, and single numbers by the C library's `pow`.
+pub(crate) fn gaussian_around_in_array(x: f64, margin: f64) -> f64 {
+    let scaled = x.abs() / margin * gaussian_scale();
+    if x == 0.0 { 1.0 } else { (-0.5 * (scaled * scaled)).exp() }
+}
+
+fn gaussian_scale() -> f64 {
+    (-2.0 * 0.1_f64.ln()).sqrt()
+}
+
 fn gaussian(distance: f64) -> f64 {
-    let scale = (-2.0 * 0.1_f64.ln()).sqrt();
-    let scaled = distance * scale;
+    let scaled = distance * gaussian_scale();
+    // Not a known constant for the compiler, which would make it a multiplication.
     (-0.5 * scaled.powf(std::hint::black_box(2.0))).exp()
 }
 

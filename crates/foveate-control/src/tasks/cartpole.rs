@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use foveate_mujoco::MujocoError;
 
-use crate::rewards::{gaussian_around, quadratic_around};
+use crate::rewards::{gaussian_around, gaussian_around_in_array, quadratic_around};
 use crate::task::{Parts, Task};
 
 /// Names of the actions.
@@ -52,6 +52,6 @@ fn reward(parts: &mut Parts<'_>, controls: &[f64]) -> Result<f64, MujocoError> {
     let upright = (rotation[8] + 1.0) / 2.0;
     let centred = (1.0 + gaussian_around(parts.data.positions()[0], 2.0)) / 2.0;
     let small_control = (4.0 + quadratic_around(controls[0])) / 5.0;
-    let small_velocity = (1.0 + gaussian_around(parts.data.velocities()[1], 5.0)) / 2.0;
+    let small_velocity = (1.0 + gaussian_around_in_array(parts.data.velocities()[1], 5.0)) / 2.0;
     Ok(upright * small_control * small_velocity * centred)
 }
