@@ -35,7 +35,7 @@ const POWERS: &[Power] = &[
         what: "files",
         paths: &["std::fs", "std::os::fd", "std::os::unix::fs"],
         methods: &["canonicalize", "exists", "is_dir", "is_file", "metadata", "read_dir", "symlink_metadata"],
-        crates: &["foveate-gym", "foveate-run"],
+        crates: &["foveate-gym", "foveate-mujoco", "foveate-run"],
         ..Power::NONE
     },
     Power {
@@ -61,7 +61,7 @@ const POWERS: &[Power] = &[
     Power {
         what: "environment variables and the current folder",
         paths: &["std::env"],
-        crates: &["foveate-gym", "foveate-run"],
+        crates: &["foveate-gym", "foveate-mujoco", "foveate-run"],
         ..Power::NONE
     },
     Power {
@@ -77,7 +77,12 @@ const POWERS: &[Power] = &[
         crates: &["foveate-cli"],
         ..Power::NONE
     },
-    Power { what: "unsafe code", names: &["unsafe"], crates: &["foveate-kernels"], ..Power::NONE },
+    Power {
+        what: "unsafe code",
+        names: &["unsafe"],
+        crates: &["foveate-kernels", "foveate-mujoco"],
+        ..Power::NONE
+    },
 ];
 
 /// Which crates of the workspace a crate may depend on.
@@ -93,7 +98,20 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("foveate-learn", &["foveate-core", "foveate-kernels"]),
     ("foveate-train", &["foveate-core", "foveate-evolve", "foveate-kernels", "foveate-learn"]),
     ("foveate-render", &["foveate-core", "foveate-kernels"]),
-    ("foveate-registry", &["foveate-agents", "foveate-core", "foveate-envs", "foveate-film", "foveate-gym"]),
+    ("foveate-mujoco", &["foveate-render"]),
+    ("foveate-control", &["foveate-core", "foveate-envs", "foveate-mujoco"]),
+    (
+        "foveate-registry",
+        &[
+            "foveate-agents",
+            "foveate-control",
+            "foveate-core",
+            "foveate-envs",
+            "foveate-film",
+            "foveate-gym",
+            "foveate-mujoco",
+        ],
+    ),
     (
         "foveate-run",
         &[
@@ -146,6 +164,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("clap_complete", &["foveate-cli"]),
     ("ctrlc", &["foveate-run"]),
     ("getrandom", &["foveate-lab"]),
+    ("libloading", &["foveate-mujoco"]),
     ("numpy", &["foveate-py"]),
     ("pyo3", &["foveate-py"]),
     ("rustix", &["foveate-gym", "foveate-run"]),
@@ -363,7 +382,7 @@ fn table(manifest: &str, name: &str) -> BTreeMap<String, String> {
 
 /// Crates with lints of their own. The macros of `pyo3` write unsafe code into foveate-py, whose own sources have none: `POWERS` sees
 /// to that.
-const OWN_LINTS: [&str; 2] = ["foveate-kernels", "foveate-py"];
+const OWN_LINTS: [&str; 3] = ["foveate-kernels", "foveate-mujoco", "foveate-py"];
 
 #[test]
 fn crates_with_lints_of_their_own_have_all_others_too() {

@@ -44,6 +44,11 @@ impl Mt19937 {
         Mt19937 { words, next: N }
     }
 
+    /// `numpy.random.RandomState([low, high])`: seeded by two words.
+    pub fn of_pair(words: [u32; 2]) -> Self {
+        Mt19937::keyed(&words)
+    }
+
     /// `init_by_array`; `key` is not empty and not longer than the state.
     fn keyed(key: &[u32]) -> Self {
         let Mt19937 { mut words, .. } = Mt19937::seeded(19_650_218);

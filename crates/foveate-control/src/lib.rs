@@ -1,0 +1,24 @@
+//! Tasks of the DeepMind Control suite: cheetah-run, walker-walk, cartpole-swingup, ball-in-cup-catch, reacher-easy and
+//! finger-spin.
+//!
+//! Starts, observations, rewards and control steps are those of dm_control 1.0.50 (Tassa et al., DeepMind Control Suite, 2018).
+//! Physics is MuJoCo's own library, opened at run time by `foveate-mujoco`; the models are dm_control's, see `models/NOTICE`.
+//!
+//! * [`TASKS`]: all tasks; one file per task in `tasks/`.
+//! * [`Control`]: a task as an [`Env`](foveate_core::Env).
+//!
+//! **Invariant:** a task sees its simulation and its random stream, nothing else; no file is read here, the library comes from the
+//! caller.
+
+#![allow(clippy::manual_midpoint, reason = "formulas keep the original's order of operations")]
+#![allow(clippy::unnecessary_wraps, reason = "the functions of all tasks have one type")]
+
+mod env;
+mod random;
+mod rewards;
+mod task;
+mod tasks;
+
+pub use env::{Control, ControlConfig, ControlError};
+pub use random::RandomState;
+pub use task::{NAMES, TASKS, Task, task};

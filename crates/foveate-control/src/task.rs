@@ -1,0 +1,133 @@
+//! What a task is, and the list of all.
+
+use foveate_mujoco::{Body, Data, MujocoError, Sensor, View};
+
+use crate::random::RandomState;
+use crate::tasks;
+
+/// A task: a model, and functions that start episodes, observe and reward.
+#[derive(Debug)]
+pub struct Task {
+    /// Its name, such as `cheetah-run`.
+    pub name: &'static str,
+    /// dm_control's names of domain and task.
+    pub suite: [&'static str; 2],
+    /// What it is, in one line.
+    pub about: &'static str,
+    /// The model's XML.
+    pub xml: &'static str,
+    /// Steps of the simulation per control step.
+    pub(crate) substeps: u32,
+    /// Whether the model has the Runge-Kutta integrator.
+    pub(crate) runge_kutta: bool,
+    /// Control steps per second of simulated time.
+    pub(crate) rate: f64,
+    /// Names of the actions' numbers, each from -1 to 1.
+    pub actions: &'static [&'static str],
+    /// Names of the observation's numbers.
+    pub sensors: &'static [&'static str],
+    /// Names of the bodies whose frames it needs, in the order of [`Handles::bodies`].
+    pub(crate) bodies: &'static [&'static str],
+    /// Names of the sensors that it reads, in the order of [`Handles::sensors`].
+    pub(crate) reads: &'static [&'static str],
+    /// Sets the start of an episode; the simulation was reset and computed. It is computed again afterwards.
+    pub(crate) start: fn(&mut Parts<'_>) -> Result<(), MujocoError>,
+    /// Writes the observation's numbers, in the order of [`Task::sensors`].
+    pub(crate) observe: fn(&mut Parts<'_>, &mut [f64]) -> Result<(), MujocoError>,
+    /// The reward of the last action.
+    pub(crate) reward: fn(&mut Parts<'_>, &[f64]) -> Result<f64, MujocoError>,
+}
+
+/// What a task's functions work with.
+pub(crate) struct Parts<'a> {
+    pub(crate) data: &'a mut Data,
+    pub(crate) random: &'a mut RandomState,
+    pub(crate) handles: &'a mut Handles,
+    /// The place of the target, for the task that has one.
+    pub(crate) target: &'a mut [f64; 2],
+}
+
+/// Things of the model, looked up once.
+pub(crate) struct Handles {
+    pub(crate) bodies: Vec<Body>,
+    pub(crate) sensors: Vec<Sensor>,
+    pub(crate) contacts: View,
+}
+
+impl Handles {
+    pub(crate) fn of(task: &Task, data: &mut Data) -> Result<Self, MujocoError> {
+        let model = data.model().clone();
+        Ok(Handles {
+            bodies: task.bodies.iter().map(|name| model.body(name)).collect::<Result<_, _>>()?,
+            sensors: task.reads.iter().map(|name| data.sensor(name)).collect::<Result<_, _>>()?,
+            contacts: View::of_contacts(&model)?,
+        })
+    }
+}
+
+impl Parts<'_> {
+    /// Reads the sensor at `index` of [`Task::reads`].
+    pub(crate) fn sensor<const N: usize>(&mut self, index: usize) -> Result<[f64; N], MujocoError> {
+        let mut numbers = [0.0; N];
+        self.data.read(&self.handles.sensors[index], &mut numbers)?;
+        Ok(numbers)
+    }
+
+    /// The frame of the body at `index` of [`Task::bodies`].
+    pub(crate) fn frame(&mut self, index: usize) -> Result<([f64; 3], [f64; 9]), MujocoError> {
+        self.data.frame(&self.handles.bodies[index])
+    }
+
+    /// Where a point of that body is.
+    pub(crate) fn point(&mut self, index: usize, place: [f64; 3]) -> Result<[f64; 3], MujocoError> {
+        self.data.point(&self.handles.bodies[index], place)
+    }
+
+    /// Number of contacts, as last computed.
+    pub(crate) fn contacts(&mut self) -> Result<usize, MujocoError> {
+        self.handles.contacts.contacts(self.data)
+    }
+
+    /// Draws every position from its range, in order; `None` for one that is left as it is.
+    pub(crate) fn draw_positions(&mut self, ranges: &[Option<[f64; 2]>]) -> Result<(), MujocoError> {
+        let mut positions = [0.0; 16];
+        let positions = &mut positions[..self.data.positions().len()];
+        positions.copy_from_slice(self.data.positions());
+        for (position, range) in positions.iter_mut().zip(ranges) {
+            if let &Some([low, high]) = range {
+                *position = self.random.uniform(low, high);
+            }
+        }
+        self.data.set_positions(positions)
+    }
+}
+
+/// All tasks.
+pub static TASKS: [&Task; 6] = [
+    &tasks::cheetah::RUN,
+    &tasks::walker::WALK,
+    &tasks::cartpole::SWINGUP,
+    &tasks::ball_in_cup::CATCH,
+    &tasks::reacher::EASY,
+    &tasks::finger::SPIN,
+];
+
+/// Names of the actions and of the observation's numbers of all tasks, in the order of [`TASKS`].
+pub const NAMES: [(&[&str], &[&str]); 6] = [
+    (tasks::cheetah::ACTIONS, tasks::cheetah::SENSORS),
+    (tasks::walker::ACTIONS, tasks::walker::SENSORS),
+    (tasks::cartpole::ACTIONS, tasks::cartpole::SENSORS),
+    (tasks::ball_in_cup::ACTIONS, tasks::ball_in_cup::SENSORS),
+    (tasks::reacher::ACTIONS, tasks::reacher::SENSORS),
+    (tasks::finger::ACTIONS, tasks::finger::SENSORS),
+];
+
+/// The task of this name.
+pub fn task(name: &str) -> Option<&'static Task> {
+    TASKS.into_iter().find(|task| task.name == name)
+}
+
+/// `degrees` in radians, as MuJoCo's compiler converts them.
+pub(crate) const fn radians(degrees: f64) -> f64 {
+    degrees * (std::f64::consts::PI / 180.0)
+}

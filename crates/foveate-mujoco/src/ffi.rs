@@ -1,0 +1,1068 @@
+//! The functions of MuJoCo's library, and all unsafe code of this crate.
+//!
+//! **What is trusted.** A library of a supported version has the signatures and layouts of that version's headers; the functions
+//! do what MuJoCo's documentation says. Everything else is checked here.
+//!
+//! **Errors.** When MuJoCo finds an error outside of its parser and compiler (which return theirs), it calls the thread's log
+//! handler with the level "error". The default handler ends the process. A handler that returns is no alternative, because the
+//! code after the report relies on it not returning. MuJoCo's own Python package leaves such a handler by `longjmp`; so does this
+//! module. [`guarded`] saves the stack pointer and the registers that a function must preserve, and calls MuJoCo; the handler
+//! copies the message and restores them ([`enter`], [`escape`]), so that control is back in [`guarded`].
+//!
+//! Why this is sound: leaving frames by restoring the stack pointer is defined as long as the abandoned frames own nothing that
+//! must be dropped. Those of Rust are [`run`] and one closure; the closure is `Copy`, so it owns nothing, and its body is one call
+//! of a C function with plain arguments. Those of MuJoCo are C code that is written to be left like this. What it was working on
+//! is then in no defined state: a simulation is marked as broken and only deleted afterwards.
+//!
+//! Unwinding with a panic instead would rely on unwind tables in all of MuJoCo's frames, which the C language does not promise.
+//!
+//! **Threads.** The handler is the thread's own, set before and restored after each call. So a program that also uses MuJoCo
+//! otherwise, such as a Python process, keeps its own handling of errors.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::mem::MaybeUninit;
+use std::path::{Path, PathBuf};
+use std::ptr::{self, NonNull};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::error::{MujocoError, one_line};
+use crate::versions::{self, Version};
+
+/// `mjModel`, `mjData`, `mjSpec`, `mjvScene` and others, of which only pointers are passed.
+type Opaque = c_void;
+/// `mjfLogHandler`.
+type Handler = Option<unsafe extern "C" fn(*const LogMessage)>;
+
+/// The part of `mjLogMessage` that is read.
+#[repr(C)]
+struct LogMessage {
+    level: c_int,
+    topic: c_int,
+    subject: [c_char; 1024],
+}
+
+/// `mjLOG_WARNING` and `mjLOG_ERROR`.
+const WARNING: c_int = 2;
+const ERROR: c_int = 3;
+
+macro_rules! functions {
+    ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)*) => {
+        /// The functions in use. They are valid as long as the library is open, which is as long as this value lives.
+        #[expect(non_snake_case, reason = "the names are MuJoCo's")]
+        struct Functions {
+            $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+        }
+
+        impl Functions {
+            /// Looks up all functions. `Err` holds the name of the first one that is missing.
+            ///
+            /// # Safety
+            /// `library` must be a supported version of MuJoCo: then these are the types of its functions.
+            unsafe fn of(library: &libloading::Library) -> Result<Self, &'static str> {
+                Ok(Functions {
+                    $($name: {
+                        // SAFETY: the caller promises that the function has this type. The pointer is copied out of the symbol;
+                        // `Api` keeps the library open as long as the copy can be used.
+                        let symbol = unsafe { library.get(concat!(stringify!($name), "\0").as_bytes()) };
+                        *symbol.map_err(|_| stringify!($name))?
+                    },)*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    _mjPRIVATE_setTlsLogHandler: fn(Handler) -> Handler;
+    mj_parseXMLString: fn(*const c_char, *const Opaque, *mut c_char, c_int) -> *mut Opaque;
+    mj_parseXML: fn(*const c_char, *const Opaque, *mut c_char, c_int) -> *mut Opaque;
+    mj_compile: fn(*mut Opaque, *const Opaque) -> *mut Opaque;
+    mjs_getError: fn(*mut Opaque) -> *const c_char;
+    mj_deleteSpec: fn(*mut Opaque);
+    mj_deleteModel: fn(*mut Opaque);
+    mj_sizeModel: fn(*const Opaque) -> i64;
+    mj_name2id: fn(*const Opaque, c_int, *const c_char) -> c_int;
+    mj_makeData: fn(*const Opaque) -> *mut Opaque;
+    mj_copyData: fn(*mut Opaque, *const Opaque, *const Opaque) -> *mut Opaque;
+    mj_deleteData: fn(*mut Opaque);
+    mj_resetData: fn(*const Opaque, *mut Opaque);
+    mj_forward: fn(*const Opaque, *mut Opaque);
+    mj_step: fn(*const Opaque, *mut Opaque);
+    mj_step1: fn(*const Opaque, *mut Opaque);
+    mj_step2: fn(*const Opaque, *mut Opaque);
+    mj_stateSize: fn(*const Opaque, c_int) -> c_int;
+    mj_getState: fn(*const Opaque, *const Opaque, *mut f64, c_int);
+    mj_setState: fn(*const Opaque, *mut Opaque, *const f64, c_int);
+    mj_readSensor: fn(*const Opaque, *const Opaque, c_int, f64, *mut f64, c_int) -> *const f64;
+    mj_local2Global: fn(*mut Opaque, *mut f64, *mut f64, *const f64, *const f64, c_int, u8);
+    mjv_defaultOption: fn(*mut Opaque);
+    mjv_defaultCamera: fn(*mut Opaque);
+    mjv_defaultScene: fn(*mut Opaque);
+    mjv_makeScene: fn(*const Opaque, *mut Opaque, c_int);
+    mjv_freeScene: fn(*mut Opaque);
+    mjv_updateScene: fn(*const Opaque, *mut Opaque, *const Opaque, *const Opaque, *mut Opaque, c_int, *mut Opaque);
+}
+
+/// An open library.
+struct Api {
+    functions: Functions,
+    version: &'static Version,
+    path: PathBuf,
+    /// Closed last: fields are dropped in their order, and the functions do nothing when dropped.
+    _library: libloading::Library,
+}
+
+/// MuJoCo's library, open and of a supported version. Copies share it; it is closed with the last of them and of all models.
+#[derive(Clone)]
+pub struct Library(Arc<Api>);
+
+impl Library {
+    /// Opens the library in the file `path`. This runs code in the file, so the path must be one that the user trusts.
+    ///
+    /// # Errors
+    /// [`MujocoError::Platform`], [`MujocoError::Load`], [`MujocoError::NotMujoco`] or [`MujocoError::Version`].
+    pub fn open(path: &Path) -> Result<Library, MujocoError> {
+        if !jump::SUPPORTED {
+            return Err(MujocoError::Platform);
+        }
+        let load = |error: &libloading::Error| {
+            let source = std::error::Error::source(error);
+            let why = source.map_or_else(|| error.to_string(), ToString::to_string);
+            MujocoError::Load { path: path.to_owned(), why: one_line(&why) }
+        };
+        let missing = |function| MujocoError::NotMujoco { path: path.to_owned(), function };
+        // SAFETY: the initialisers of a library are arbitrary code; the user chose to run it. Those of MuJoCo have no preconditions.
+        let library = unsafe { libloading::Library::new(path) }.map_err(|error| load(&error))?;
+        let number = {
+            // SAFETY: in every release of MuJoCo, `mj_version` has this type. No other library is known to export this name.
+            let function = unsafe { library.get::<unsafe extern "C" fn() -> c_int>(b"mj_version\0") };
+            let function = function.map_err(|_| missing("mj_version"))?;
+            // SAFETY: it has no preconditions.
+            unsafe { function() }
+        };
+        let version = versions::supported(number)
+            .map_err(|found| MujocoError::Version { path: path.to_owned(), found })?;
+        // SAFETY: the library is a supported version.
+        let functions = unsafe { Functions::of(&library) }.map_err(missing)?;
+        Ok(Library(Arc::new(Api { functions, version, path: path.to_owned(), _library: library })))
+    }
+
+    /// The version, such as `3.17.0`.
+    pub fn version(&self) -> &'static str {
+        self.0.version.name
+    }
+
+    /// The library's file.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    pub(crate) fn layouts(&self) -> &'static Version {
+        self.0.version
+    }
+}
+
+impl std::fmt::Debug for Library {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Library")
+            .field("path", &self.0.path)
+            .field("version", &self.0.version.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What MuJoCo reported during a call.
+struct Messages {
+    error: Option<String>,
+    warnings: Vec<String>,
+}
+
+/// More warnings of one call than this are dropped.
+const MOST_WARNINGS: usize = 16;
+
+thread_local! {
+    /// Where [`escape`] leads to: the frame of the innermost [`guarded`] call of this thread; null outside of one.
+    static FRAME: Cell<*mut jump::Frame> = const { Cell::new(ptr::null_mut()) };
+    static MESSAGES: RefCell<Messages> = const { RefCell::new(Messages { error: None, warnings: Vec::new() }) };
+}
+
+/// The thread's log handler during a [`guarded`] call.
+///
+/// # Safety
+/// `message` must be null or point to a message of MuJoCo; only MuJoCo calls this, within [`guarded`].
+unsafe extern "C" fn on_message(message: *const LogMessage) {
+    // SAFETY: MuJoCo passes a pointer to a message on its stack, valid during the call.
+    let Some(message) = (unsafe { message.as_ref() }) else { return };
+    let is_error = message.level == ERROR;
+    if is_error || message.level == WARNING {
+        let subject = &message.subject;
+        let length = subject.iter().position(|&c| c == 0).unwrap_or(subject.len());
+        let bytes: Vec<u8> = subject[..length].iter().map(|&c| c as u8).collect();
+        let text = one_line(&String::from_utf8_lossy(&bytes));
+        // A thread that is ending may have no list any more; then the text is lost, but the error is not.
+        let _ = MESSAGES.try_with(|messages| {
+            let Ok(mut messages) = messages.try_borrow_mut() else { return };
+            if is_error {
+                messages.error = Some(text);
+            } else if messages.warnings.len() < MOST_WARNINGS {
+                messages.warnings.push(text);
+            }
+        });
+    }
+    // Nothing in this frame needs to be dropped from here on.
+    if is_error {
+        let frame = FRAME.get();
+        if frame.is_null() {
+            // Not reachable: this handler is set within `guarded` only, which sets the frame first.
+            std::process::abort();
+        }
+        // SAFETY: the frame is that of the `guarded` call that is running on this thread, in which `enter` is active: `guarded`
+        // sets it before `enter` and replaces it after. The frames in between own nothing that must be dropped, see the module's
+        // documentation.
+        unsafe { jump::escape(frame) }
+    }
+}
+
+/// A closure and its result.
+struct Job<F, T> {
+    call: F,
+    result: MaybeUninit<T>,
+}
+
+/// # Safety
+/// `job` must point to a `Job<F, T>` that nothing else uses.
+unsafe extern "C" fn run<F: Fn() -> T + Copy, T: Copy>(job: *mut c_void) {
+    // SAFETY: promised by the caller.
+    let job = unsafe { &mut *job.cast::<Job<F, T>>() };
+    job.result.write((job.call)());
+}
+
+/// Calls MuJoCo, returns what it reports as an error, and appends its warnings to `warnings`.
+///
+/// `call` must do nothing but call one function of MuJoCo: it is abandoned without unwinding when MuJoCo reports an error. `Copy`
+/// makes sure that neither it nor its result owns anything. `function` is that function's name.
+fn guarded<T: Copy>(
+    api: &Api,
+    function: &'static str,
+    warnings: &mut Vec<String>,
+    call: impl Fn() -> T + Copy,
+) -> Result<T, MujocoError> {
+    /// The entry of `run` for the type of `call`.
+    fn entry<F: Fn() -> T + Copy, T: Copy>(_: &F) -> unsafe extern "C" fn(*mut c_void) {
+        run::<F, T>
+    }
+    let entry = entry(&call);
+    let mut job = Job { call, result: MaybeUninit::uninit() };
+    let mut frame = jump::Frame::new();
+    let outer = FRAME.replace(&raw mut frame);
+    // SAFETY: it only stores the pointer. The handler stays valid, and is replaced before this function returns.
+    let before = unsafe { (api.functions._mjPRIVATE_setTlsLogHandler)(Some(on_message)) };
+    // SAFETY: `job` is what `run` expects, both live until `enter` returns, and `frame` is used by no other call.
+    let escaped = unsafe { jump::enter(entry, (&raw mut job).cast(), &raw mut frame) } != 0;
+    // SAFETY: `before` is what was set before.
+    unsafe { (api.functions._mjPRIVATE_setTlsLogHandler)(before) };
+    FRAME.set(outer);
+    let error = MESSAGES
+        .try_with(|messages| {
+            let mut messages = messages.borrow_mut();
+            let room = MOST_WARNINGS.saturating_sub(warnings.len());
+            warnings.extend(messages.warnings.drain(..).take(room));
+            messages.error.take()
+        })
+        .unwrap_or_default();
+    if escaped {
+        let why = error.unwrap_or_else(|| "it gave no reason".to_owned());
+        return Err(MujocoError::Failed { function, why });
+    }
+    // SAFETY: `enter` returned 0, so `run` returned, and it writes the result.
+    Ok(unsafe { job.result.assume_init() })
+}
+
+/// Leaving C functions without returning.
+mod jump {
+    use std::ffi::c_void;
+
+    /// The stack pointer at which [`enter`] saved the registers.
+    #[repr(transparent)]
+    pub(super) struct Frame(*mut c_void);
+
+    impl Frame {
+        pub(super) const fn new() -> Self {
+            Frame(std::ptr::null_mut())
+        }
+    }
+
+    /// Whether the functions below exist for this machine.
+    pub(super) const SUPPORTED: bool = cfg!(all(
+        any(target_arch = "x86_64", target_arch = "aarch64"),
+        any(target_os = "linux", target_os = "macos"),
+        target_pointer_width = "64"
+    ));
+
+    /// Calls `call(argument)` and returns 0; or returns 1 after [`escape`] with this `frame`.
+    ///
+    /// It saves all registers that the calling convention requires a function to preserve, and the floating-point control words,
+    /// on the stack, and the stack pointer in `frame`. So it returns to its caller once, with everything preserved, either way.
+    ///
+    /// # Safety
+    /// `call` must be safe to call with `argument` and must not unwind. `frame` must be valid for a write.
+    #[cfg(all(target_arch = "x86_64", any(target_os = "linux", target_os = "macos")))]
+    #[unsafe(naked)]
+    pub(super) unsafe extern "C" fn enter(
+        call: unsafe extern "C" fn(*mut c_void),
+        argument: *mut c_void,
+        frame: *mut Frame,
+    ) -> usize {
+        // System V calling convention: arguments in rdi, rsi, rdx; the stack is aligned to 16 bytes at a call, so it is 8 off at
+        // entry, 8 off again after six pushes, and aligned after the subtraction.
+        core::arch::naked_asm!(
+            "push rbp",
+            "push rbx",
+            "push r12",
+            "push r13",
+            "push r14",
+            "push r15",
+            "sub rsp, 8",
+            "stmxcsr [rsp]",
+            "fnstcw [rsp + 4]",
+            "mov [rdx], rsp",
+            "mov rax, rdi",
+            "mov rdi, rsi",
+            "call rax",
+            "xor eax, eax",
+            "add rsp, 8",
+            "pop r15",
+            "pop r14",
+            "pop r13",
+            "pop r12",
+            "pop rbx",
+            "pop rbp",
+            "ret",
+        )
+    }
+
+    /// Returns from the [`enter`] call of `frame` with 1.
+    ///
+    /// # Safety
+    /// That call must be running on this thread, and the frames above it are abandoned: none may own anything that must be dropped.
+    #[cfg(all(target_arch = "x86_64", any(target_os = "linux", target_os = "macos")))]
+    #[unsafe(naked)]
+    pub(super) unsafe extern "C" fn escape(frame: *mut Frame) -> ! {
+        // The direction flag is clear at entry, as the calling convention demands of every call.
+        core::arch::naked_asm!(
+            "mov rsp, [rdi]",
+            "ldmxcsr [rsp]",
+            "fldcw [rsp + 4]",
+            "mov eax, 1",
+            "add rsp, 8",
+            "pop r15",
+            "pop r14",
+            "pop r13",
+            "pop r12",
+            "pop rbx",
+            "pop rbp",
+            "ret",
+        )
+    }
+
+    /// As for x86-64. Registers x19 to x30 and the lower halves of v8 to v15 are preserved, and the stack pointer is always a
+    /// multiple of 16; x18 belongs to the system.
+    ///
+    /// # Safety
+    /// `call` must be safe to call with `argument` and must not unwind. `frame` must be valid for a write.
+    #[cfg(all(target_arch = "aarch64", any(target_os = "linux", target_os = "macos")))]
+    #[unsafe(naked)]
+    pub(super) unsafe extern "C" fn enter(
+        call: unsafe extern "C" fn(*mut c_void),
+        argument: *mut c_void,
+        frame: *mut Frame,
+    ) -> usize {
+        core::arch::naked_asm!(
+            "stp x29, x30, [sp, #-160]!",
+            "stp x19, x20, [sp, #16]",
+            "stp x21, x22, [sp, #32]",
+            "stp x23, x24, [sp, #48]",
+            "stp x25, x26, [sp, #64]",
+            "stp x27, x28, [sp, #80]",
+            "stp d8, d9, [sp, #96]",
+            "stp d10, d11, [sp, #112]",
+            "stp d12, d13, [sp, #128]",
+            "stp d14, d15, [sp, #144]",
+            "mov x9, sp",
+            "str x9, [x2]",
+            "mov x9, x0",
+            "mov x0, x1",
+            "blr x9",
+            "mov x0, #0",
+            "ldp x19, x20, [sp, #16]",
+            "ldp x21, x22, [sp, #32]",
+            "ldp x23, x24, [sp, #48]",
+            "ldp x25, x26, [sp, #64]",
+            "ldp x27, x28, [sp, #80]",
+            "ldp d8, d9, [sp, #96]",
+            "ldp d10, d11, [sp, #112]",
+            "ldp d12, d13, [sp, #128]",
+            "ldp d14, d15, [sp, #144]",
+            "ldp x29, x30, [sp], #160",
+            "ret",
+        )
+    }
+
+    /// As for x86-64.
+    ///
+    /// # Safety
+    /// The [`enter`] call of `frame` must be running on this thread, and the frames above it are abandoned: none may own anything
+    /// that must be dropped.
+    #[cfg(all(target_arch = "aarch64", any(target_os = "linux", target_os = "macos")))]
+    #[unsafe(naked)]
+    pub(super) unsafe extern "C" fn escape(frame: *mut Frame) -> ! {
+        core::arch::naked_asm!(
+            "ldr x9, [x0]",
+            "mov sp, x9",
+            "mov x0, #1",
+            "ldp x19, x20, [sp, #16]",
+            "ldp x21, x22, [sp, #32]",
+            "ldp x23, x24, [sp, #48]",
+            "ldp x25, x26, [sp, #64]",
+            "ldp x27, x28, [sp, #80]",
+            "ldp d8, d9, [sp, #96]",
+            "ldp d10, d11, [sp, #112]",
+            "ldp d12, d13, [sp, #128]",
+            "ldp d14, d15, [sp, #144]",
+            "ldp x29, x30, [sp], #160",
+            "ret",
+        )
+    }
+
+    /// Never called: [`super::Library::open`] refuses machines that are not [`SUPPORTED`], so nothing else of this module is
+    /// reached there.
+    ///
+    /// # Safety
+    /// It does nothing.
+    #[cfg(not(all(
+        any(target_arch = "x86_64", target_arch = "aarch64"),
+        any(target_os = "linux", target_os = "macos")
+    )))]
+    pub(super) unsafe extern "C" fn enter(
+        _: unsafe extern "C" fn(*mut c_void),
+        _: *mut c_void,
+        _: *mut Frame,
+    ) -> usize {
+        1
+    }
+
+    /// Never called, see [`enter`].
+    ///
+    /// # Safety
+    /// It ends the process.
+    #[cfg(not(all(
+        any(target_arch = "x86_64", target_arch = "aarch64"),
+        any(target_os = "linux", target_os = "macos")
+    )))]
+    pub(super) unsafe extern "C" fn escape(_: *mut Frame) -> ! {
+        std::process::abort()
+    }
+}
+
+/// MuJoCo's parser and compiler are used by one thread at a time: they keep some state of the process.
+static COMPILER: Mutex<()> = Mutex::new(());
+
+/// A compiled model.
+pub(crate) struct RawModel {
+    library: Library,
+    model: NonNull<Opaque>,
+}
+
+// SAFETY: after its compilation a model is only read, by this module and by MuJoCo's functions, which take it as a constant; MuJoCo
+// documents that threads may share it. It is deleted once, when nothing refers to it.
+unsafe impl Send for RawModel {}
+// SAFETY: as above.
+unsafe impl Sync for RawModel {}
+
+/// What a model is made of.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'a> {
+    /// The text of an XML file.
+    Text(&'a CStr),
+    /// The path of an XML file.
+    File(&'a CStr),
+}
+
+impl RawModel {
+    /// Parses and compiles a model; `Err` holds what is wrong with it, or an error inside of MuJoCo.
+    pub(crate) fn compile(
+        library: &Library,
+        source: Source<'_>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Result<Self, String>, MujocoError> {
+        const LONGEST: usize = 2048;
+        let api = &*library.0;
+        let functions = &api.functions;
+        let _alone = COMPILER.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut error = [0_u8; LONGEST];
+        let buffer = (&raw mut error).cast::<c_char>();
+        let spec = match source {
+            Source::Text(text) => {
+                let text = text.as_ptr();
+                guarded(api, "mj_parseXMLString", warnings, || {
+                    // SAFETY: the text ends with a zero; the buffer has `LONGEST` bytes; there may be no file system.
+                    unsafe { (functions.mj_parseXMLString)(text, ptr::null(), buffer, LONGEST as c_int) }
+                })?
+            }
+            Source::File(path) => {
+                let path = path.as_ptr();
+                guarded(api, "mj_parseXML", warnings, || {
+                    // SAFETY: as above.
+                    unsafe { (functions.mj_parseXML)(path, ptr::null(), buffer, LONGEST as c_int) }
+                })?
+            }
+        };
+        if spec.is_null() {
+            let length = error.iter().position(|&byte| byte == 0).unwrap_or(LONGEST);
+            return Ok(Err(one_line(&String::from_utf8_lossy(&error[..length]))));
+        }
+        let model = guarded(api, "mj_compile", warnings, || {
+            // SAFETY: `spec` was just parsed and is not null; there may be no file system.
+            unsafe { (functions.mj_compile)(spec, ptr::null()) }
+        })?;
+        let made = if let Some(model) = NonNull::new(model) {
+            Ok(RawModel { library: library.clone(), model })
+        } else {
+            let said = guarded(api, "mjs_getError", warnings, || {
+                // SAFETY: `spec` is not null and not deleted.
+                unsafe { (functions.mjs_getError)(spec) }
+            })?;
+            // SAFETY: when it is not null, it is a text that ends with a zero and lives as long as `spec`.
+            let said = (!said.is_null()).then(|| unsafe { CStr::from_ptr(said) });
+            Err(said.map_or_else(String::new, |said| one_line(&said.to_string_lossy())))
+        };
+        guarded(api, "mj_deleteSpec", warnings, || {
+            // SAFETY: `spec` is not used afterwards; models do not refer to it.
+            unsafe { (functions.mj_deleteSpec)(spec) }
+        })?;
+        Ok(made)
+    }
+
+    /// The body called `name`.
+    pub(crate) fn body(self: &Arc<Self>, name: &str) -> Result<Option<Body>, MujocoError> {
+        let id = self.id(self.library.layouts().objects.body, name)?;
+        Ok(id.map(|id| Body { id, model: Arc::clone(self) }))
+    }
+
+    pub(crate) fn library(&self) -> &Library {
+        &self.library
+    }
+
+    fn functions(&self) -> &Functions {
+        &self.library.0.functions
+    }
+
+    fn pointer(&self) -> *const Opaque {
+        self.model.as_ptr()
+    }
+
+    /// Reads a field of `mjModel`.
+    ///
+    /// # Safety
+    /// `offset` must be that of a field of type `T` in this version's `mjModel`, and `T` a plain number.
+    unsafe fn field<T: Copy>(&self, offset: usize) -> T {
+        // SAFETY: the model is larger than every offset of its layout.
+        let field = unsafe { self.pointer().byte_add(offset) };
+        // SAFETY: it is a number of that type, initialised by the compiler.
+        unsafe { field.cast::<T>().read_unaligned() }
+    }
+
+    /// Number of positions, velocities, controls, cameras, sensors and numbers of all sensors.
+    pub(crate) fn counts(&self) -> [usize; 6] {
+        let layout = &self.library.layouts().model;
+        let offsets = [layout.nq, layout.nv, layout.nu, layout.ncam, layout.nsensor, layout.nsensordata];
+        offsets.map(|offset| {
+            // SAFETY: in the table of versions, these are the offsets of 64-bit integers.
+            let count: i64 = unsafe { self.field(offset) };
+            usize::try_from(count).unwrap_or(0)
+        })
+    }
+
+    /// `vis.map.shadowclip`, `vis.map.shadowscale` and `stat.extent`.
+    pub(crate) fn shadows(&self) -> [f64; 3] {
+        let layout = &self.library.layouts().model;
+        let [clip, scale] = [layout.shadow_clip, layout.shadow_scale].map(|offset| {
+            // SAFETY: in the table of versions, these are the offsets of 32-bit floats.
+            let number: f32 = unsafe { self.field(offset) };
+            f64::from(number)
+        });
+        // SAFETY: in the table of versions, this is the offset of a 64-bit float.
+        let extent: f64 = unsafe { self.field(layout.extent) };
+        [clip, scale, extent]
+    }
+
+    /// Size of the model in bytes.
+    pub(crate) fn bytes(&self) -> Result<u64, MujocoError> {
+        let (functions, model) = (self.functions(), self.pointer());
+        let size = guarded(&self.library.0, "mj_sizeModel", &mut Vec::new(), || {
+            // SAFETY: the model is valid.
+            unsafe { (functions.mj_sizeModel)(model) }
+        })?;
+        Ok(u64::try_from(size).unwrap_or(u64::MAX))
+    }
+
+    /// Number of numbers in these parts of the state, bits of `mjtState`.
+    pub(crate) fn state_size(&self, parts: State) -> Result<usize, MujocoError> {
+        let (functions, model) = (self.functions(), self.pointer());
+        let size = guarded(&self.library.0, "mj_stateSize", &mut Vec::new(), || {
+            // SAFETY: the model is valid, and the bits are defined ones.
+            unsafe { (functions.mj_stateSize)(model, parts as c_int) }
+        })?;
+        Ok(usize::try_from(size).unwrap_or(0))
+    }
+
+    /// The number of the object of a kind of `mjtObj` that is called `name`.
+    pub(crate) fn id(&self, kind: c_int, name: &str) -> Result<Option<c_int>, MujocoError> {
+        let Ok(name) = CString::new(name) else { return Ok(None) };
+        let (functions, model, name) = (self.functions(), self.pointer(), name.as_ptr());
+        let id = guarded(&self.library.0, "mj_name2id", &mut Vec::new(), || {
+            // SAFETY: the model is valid, and the name ends with a zero.
+            unsafe { (functions.mj_name2id)(model, kind, name) }
+        })?;
+        Ok((id >= 0).then_some(id))
+    }
+}
+
+impl Drop for RawModel {
+    fn drop(&mut self) {
+        let (functions, model) = (self.functions(), self.model.as_ptr());
+        // An error here leaves memory behind, and nothing can be done about it.
+        let _ = guarded(&self.library.0, "mj_deleteModel", &mut Vec::new(), || {
+            // SAFETY: the model is valid, and nothing refers to it: data and scenes hold it.
+            unsafe { (functions.mj_deleteModel)(model) }
+        });
+    }
+}
+
+/// Parts of the state, bits of `mjtState`, which are the same in all supported versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    Time = 1,
+    Positions = 2,
+    Velocities = 4,
+    /// Time, positions and velocities, in this order.
+    Motion = 7,
+    Controls = 64,
+}
+
+/// A function that takes a model and its data, and returns nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Advance {
+    Reset,
+    Forward,
+    Step,
+    Step1,
+    Step2,
+}
+
+/// A sensor of a model.
+#[derive(Clone)]
+pub struct Sensor {
+    id: c_int,
+    length: usize,
+    /// The model that it belongs to; no other value has this number of this model.
+    model: Arc<RawModel>,
+}
+
+impl Sensor {
+    /// How many numbers it has.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether it has no numbers, which no sensor is.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+}
+
+/// A body of a model.
+#[derive(Clone)]
+pub struct Body {
+    id: c_int,
+    model: Arc<RawModel>,
+}
+
+impl std::fmt::Debug for Sensor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sensor").field("id", &self.id).field("length", &self.length).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Body").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// One simulation of a model.
+pub(crate) struct RawData {
+    model: Arc<RawModel>,
+    data: NonNull<Opaque>,
+    /// The error inside of MuJoCo after which nothing of the data may be used.
+    broken: Option<String>,
+    warnings: Vec<String>,
+}
+
+// SAFETY: the data belongs to this value alone, and MuJoCo keeps nothing of it that belongs to a thread.
+unsafe impl Send for RawData {}
+
+impl RawData {
+    /// Makes data in the model's initial state.
+    pub(crate) fn new(model: &Arc<RawModel>) -> Result<Self, MujocoError> {
+        let (functions, pointer) = (model.functions(), model.pointer());
+        let mut warnings = Vec::new();
+        let data = guarded(&model.library.0, "mj_makeData", &mut warnings, || {
+            // SAFETY: the model is valid.
+            unsafe { (functions.mj_makeData)(pointer) }
+        })?;
+        Self::of(model, data, "mj_makeData", warnings)
+    }
+
+    fn of(
+        model: &Arc<RawModel>,
+        data: *mut Opaque,
+        function: &'static str,
+        warnings: Vec<String>,
+    ) -> Result<Self, MujocoError> {
+        let why = "there is not enough memory".to_owned();
+        let data = NonNull::new(data).ok_or(MujocoError::Failed { function, why })?;
+        Ok(RawData { model: Arc::clone(model), data, broken: None, warnings })
+    }
+
+    /// A copy in exactly the same state, with everything that was computed from it.
+    pub(crate) fn copied(&self) -> Result<Self, MujocoError> {
+        self.check()?;
+        let (functions, model, data) = (self.model.functions(), self.model.pointer(), self.data.as_ptr());
+        let mut warnings = self.warnings.clone();
+        let copy = guarded(&self.model.library.0, "mj_copyData", &mut warnings, || {
+            // SAFETY: the data is valid and of this model; without a destination, a new one is made.
+            unsafe { (functions.mj_copyData)(ptr::null_mut(), model, data) }
+        })?;
+        Self::of(&self.model, copy, "mj_copyData", warnings)
+    }
+
+    /// Warnings since the last call of this function.
+    pub(crate) fn warnings(&mut self) -> &mut Vec<String> {
+        &mut self.warnings
+    }
+
+    fn check(&self) -> Result<(), MujocoError> {
+        self.broken.as_ref().map_or(Ok(()), |why| Err(MujocoError::Broken { why: why.clone() }))
+    }
+
+    /// Calls a function that may change the data; an error in it breaks the data.
+    fn change<T: Copy>(
+        &mut self,
+        function: &'static str,
+        call: impl Fn() -> T + Copy,
+    ) -> Result<T, MujocoError> {
+        self.check()?;
+        let done = guarded(&self.model.library.0, function, &mut self.warnings, call);
+        if let Err(error) = &done {
+            self.broken = Some(error.to_string());
+        }
+        done
+    }
+
+    /// Resets, computes, or steps.
+    pub(crate) fn advance(&mut self, how: Advance) -> Result<(), MujocoError> {
+        let functions = self.model.functions();
+        let (name, function) = match how {
+            Advance::Reset => ("mj_resetData", functions.mj_resetData),
+            Advance::Forward => ("mj_forward", functions.mj_forward),
+            Advance::Step => ("mj_step", functions.mj_step),
+            Advance::Step1 => ("mj_step1", functions.mj_step1),
+            Advance::Step2 => ("mj_step2", functions.mj_step2),
+        };
+        let (model, data) = (self.model.pointer(), self.data.as_ptr());
+        self.change(name, || {
+            // SAFETY: the data is valid, not broken, of this model, and borrowed exclusively.
+            unsafe { function(model, data) }
+        })
+    }
+
+    /// Reads parts of the state into `numbers`, whose length must be [`RawModel::state_size`] of the parts.
+    pub(crate) fn get(&mut self, parts: State, numbers: &mut [f64]) -> Result<(), MujocoError> {
+        self.check_length(parts, numbers.len())?;
+        let function = self.model.functions().mj_getState;
+        let (model, data, numbers) = (self.model.pointer(), self.data.as_ptr(), numbers.as_mut_ptr());
+        self.change("mj_getState", || {
+            // SAFETY: the data is valid and of this model, and the numbers are as many as it writes.
+            unsafe { function(model, data, numbers, parts as c_int) }
+        })
+    }
+
+    /// Sets parts of the state from `numbers`, whose length must be [`RawModel::state_size`] of the parts.
+    pub(crate) fn set(&mut self, parts: State, numbers: &[f64]) -> Result<(), MujocoError> {
+        self.check_length(parts, numbers.len())?;
+        let function = self.model.functions().mj_setState;
+        let (model, data, numbers) = (self.model.pointer(), self.data.as_ptr(), numbers.as_ptr());
+        self.change("mj_setState", || {
+            // SAFETY: the data is valid, of this model, and borrowed exclusively; the numbers are as many as it reads.
+            unsafe { function(model, data, numbers, parts as c_int) }
+        })
+    }
+
+    fn check_length(&self, parts: State, given: usize) -> Result<(), MujocoError> {
+        let wanted = self.model.state_size(parts)?;
+        if given == wanted {
+            return Ok(());
+        }
+        Err(MujocoError::Length { what: "the state", wanted, given })
+    }
+
+    /// The sensor `id` with its number of numbers. `None` when there is none, or one without numbers of its own, such as one with a
+    /// delay.
+    pub(crate) fn sensor(&mut self, id: c_int) -> Result<Option<Sensor>, MujocoError> {
+        let [_, _, _, _, sensors, numbers] = self.model.counts();
+        let count = c_int::try_from(sensors).unwrap_or(c_int::MAX);
+        if !(0..count).contains(&id) {
+            return Ok(None);
+        }
+        let mut space = vec![0.0; numbers];
+        let space = space.as_mut_ptr();
+        let first = self.sensor_address(0, space)?;
+        let this = self.sensor_address(id, space)?;
+        let next = if id + 1 < count { self.sensor_address(id + 1, space)? } else { ptr::null() };
+        if first.is_null() || this.is_null() || (next.is_null() && id + 1 < count) {
+            return Ok(None);
+        }
+        // Sensors' numbers lie one after the other, in their order. These are differences of addresses: nothing is read.
+        let place = |at: *const f64| at.addr().wrapping_sub(first.addr()) / size_of::<f64>();
+        let end = if next.is_null() { numbers } else { place(next) };
+        let length = end.checked_sub(place(this)).filter(|&length| length > 0 && end <= numbers);
+        Ok(length.map(|length| Sensor { id, length, model: Arc::clone(&self.model) }))
+    }
+
+    /// The address of a sensor's numbers; null when MuJoCo wrote them to `space`, which must have room for those of all sensors, or
+    /// be null for a sensor without a delay.
+    fn sensor_address(&mut self, id: c_int, space: *mut f64) -> Result<*const f64, MujocoError> {
+        let function = self.model.functions().mj_readSensor;
+        let (model, data) = (self.model.pointer(), self.data.as_ptr());
+        self.change("mj_readSensor", || {
+            // SAFETY: the data is valid and of this model; the number of the sensor is one of the model's; no sensor has more
+            // numbers than all sensors together, and one without a delay writes nothing.
+            unsafe { function(model, data, id, 0.0, space, 0) }
+        })
+    }
+
+    /// Reads a sensor of this model into `numbers`, as many as it has.
+    pub(crate) fn read_sensor(&mut self, sensor: &Sensor, numbers: &mut [f64]) -> Result<(), MujocoError> {
+        if numbers.len() != sensor.length {
+            let (wanted, given) = (sensor.length, numbers.len());
+            return Err(MujocoError::Length { what: "a sensor", wanted, given });
+        }
+        if !Arc::ptr_eq(&sensor.model, &self.model) {
+            return Err(MujocoError::Length {
+                what: "a sensor of another model",
+                wanted: 0,
+                given: numbers.len(),
+            });
+        }
+        let address = self.sensor_address(sensor.id, ptr::null_mut())?;
+        if address.is_null() {
+            return Err(MujocoError::Length { what: "a sensor", wanted: 0, given: numbers.len() });
+        }
+        // SAFETY: the sensor is of this model and has `length` numbers from there on, which belong to the data and are not changed
+        // meanwhile.
+        numbers.copy_from_slice(unsafe { std::slice::from_raw_parts(address, sensor.length) });
+        Ok(())
+    }
+
+    /// The place and the rotation of a body of this model, or with `place`, of that point in the body's frame.
+    pub(crate) fn body_frame(
+        &mut self,
+        body: &Body,
+        place: Option<[f64; 3]>,
+    ) -> Result<([f64; 3], [f64; 9]), MujocoError> {
+        /// `mjSAMEFRAME_NONE` and `mjSAMEFRAME_BODY`.
+        const FRAMES: [u8; 2] = [0, 1];
+        if !Arc::ptr_eq(&body.model, &self.model) {
+            return Err(MujocoError::Length { what: "a body of another model", wanted: 0, given: 1 });
+        }
+        let function = self.model.functions().mj_local2Global;
+        let (mut at, mut rotation) = ([0.0; 3], [0.0; 9]);
+        let frame = FRAMES[usize::from(place.is_none())];
+        let (place, turn) = (place.unwrap_or_default(), [1.0, 0.0, 0.0, 0.0]);
+        let (data, id) = (self.data.as_ptr(), body.id);
+        let (to, turned) = (at.as_mut_ptr(), rotation.as_mut_ptr());
+        let (place, turn) = (place.as_ptr(), turn.as_ptr());
+        self.change("mj_local2Global", || {
+            // SAFETY: the data is valid, the body is one of its model; the arrays have 3, 9, 3 and 4 numbers.
+            unsafe { function(data, to, turned, place, turn, id, frame) }
+        })?;
+        Ok((at, rotation))
+    }
+}
+
+impl Drop for RawData {
+    fn drop(&mut self) {
+        let (function, data) = (self.model.functions().mj_deleteData, self.data.as_ptr());
+        // An error here leaves memory behind, and nothing can be done about it.
+        let _ = guarded(&self.model.library.0, "mj_deleteData", &mut Vec::new(), || {
+            // SAFETY: the data is valid or broken, and nothing refers to it. Deleting it frees its blocks without reading its state.
+            unsafe { function(data) }
+        });
+    }
+}
+
+/// What a camera of a model shows, or the contacts: an `mjvScene` with the options to fill it.
+pub(crate) struct RawScene {
+    model: Arc<RawModel>,
+    /// `mjvScene`; 8-byte words, so that it is aligned for its pointers.
+    scene: Box<[u64]>,
+    option: Box<[u64]>,
+    camera: Box<[u64]>,
+    perturb: Box<[u64]>,
+    categories: c_int,
+}
+
+// SAFETY: the scene and its lists belong to this value alone.
+unsafe impl Send for RawScene {}
+
+/// Zeroed memory of at least `bytes` bytes.
+fn zeroed(bytes: usize) -> Box<[u64]> {
+    vec![0; bytes.div_ceil(8)].into_boxed_slice()
+}
+
+fn opaque(memory: &mut [u64]) -> *mut Opaque {
+    memory.as_mut_ptr().cast()
+}
+
+/// The bytes of `memory`.
+fn bytes(memory: &[u64]) -> &[u8] {
+    // SAFETY: the memory is initialised and borrowed, and bytes have no alignment.
+    unsafe { std::slice::from_raw_parts(memory.as_ptr().cast(), size_of_val(memory)) }
+}
+
+/// Writes `values` at a byte offset of `memory`.
+fn write(memory: &mut [u64], offset: usize, values: &[u8]) {
+    for (i, &value) in values.iter().enumerate() {
+        let (word, shift) = ((offset + i) / 8, (offset + i) % 8);
+        let mut all = memory[word].to_ne_bytes();
+        all[shift] = value;
+        memory[word] = u64::from_ne_bytes(all);
+    }
+}
+
+/// The 4 bytes at `offset` as an integer.
+pub(crate) fn int(bytes: &[u8], offset: usize) -> i32 {
+    bytes.get(offset..offset + 4).map_or(0, |four| i32::from_ne_bytes(four.try_into().unwrap_or_default()))
+}
+
+impl RawScene {
+    /// Room for `most` geoms, with MuJoCo's default options, as the camera of this number sees them; or with no camera, the contact
+    /// points alone.
+    pub(crate) fn new(model: &Arc<RawModel>, camera: Option<c_int>, most: u16) -> Result<Self, MujocoError> {
+        const DECORATION: c_int = 4;
+        const ALL: c_int = 7;
+        const FIXED: c_int = 2;
+        let layout = &model.library.layouts().scene;
+        let mut made = RawScene {
+            model: Arc::clone(model),
+            scene: zeroed(layout.scene_size),
+            option: zeroed(layout.option_size),
+            camera: zeroed(layout.camera_size),
+            perturb: zeroed(layout.perturb_size),
+            categories: if camera.is_some() { ALL } else { DECORATION },
+        };
+        let functions = model.functions();
+        let (scene, option, view) =
+            (opaque(&mut made.scene), opaque(&mut made.option), opaque(&mut made.camera));
+        let mut warnings = Vec::new();
+        for (function, name, memory) in [
+            (functions.mjv_defaultOption, "mjv_defaultOption", option),
+            (functions.mjv_defaultCamera, "mjv_defaultCamera", view),
+            (functions.mjv_defaultScene, "mjv_defaultScene", scene),
+        ] {
+            guarded(&model.library.0, name, &mut warnings, || {
+                // SAFETY: the memory is as large and aligned as the structure that the function initialises.
+                unsafe { function(memory) }
+            })?;
+        }
+        match camera {
+            Some(id) => {
+                write(&mut made.camera, layout.camera_type, &FIXED.to_ne_bytes());
+                write(&mut made.camera, layout.camera_fixed, &id.to_ne_bytes());
+            }
+            None => {
+                for flag in 0..layout.option_flag_count {
+                    let shown = u8::from(flag == layout.contact_points);
+                    write(&mut made.option, layout.option_flags + flag, &[shown]);
+                }
+            }
+        }
+        let (function, pointer) = (functions.mjv_makeScene, model.pointer());
+        guarded(&model.library.0, "mjv_makeScene", &mut warnings, || {
+            // SAFETY: the model is valid, and the scene initialised; from now on it owns memory, which `drop` frees.
+            unsafe { function(pointer, scene, c_int::from(most)) }
+        })?;
+        Ok(made)
+    }
+
+    /// Fills the scene from the state of `data`.
+    pub(crate) fn update(&mut self, data: &mut RawData) -> Result<(), MujocoError> {
+        if !Arc::ptr_eq(&self.model, &data.model) {
+            return Err(MujocoError::Length { what: "a scene of another model", wanted: 0, given: 1 });
+        }
+        let function = self.model.functions().mjv_updateScene;
+        let (model, simulation, categories) = (self.model.pointer(), data.data.as_ptr(), self.categories);
+        let (scene, option, camera, perturb) = (
+            opaque(&mut self.scene),
+            opaque(&mut self.option),
+            opaque(&mut self.camera),
+            opaque(&mut self.perturb),
+        );
+        data.change("mjv_updateScene", || {
+            // SAFETY: the data is valid and of the model for which the scene was made; all structures are initialised; a perturbation
+            // of zeros selects nothing. MuJoCo checks the number of the camera and writes no more geoms than there is room for.
+            unsafe { function(model, simulation, option, perturb, camera, categories, scene) }
+        })
+    }
+
+    pub(crate) fn library(&self) -> &Library {
+        self.model.library()
+    }
+
+    /// The structure `mjvScene`.
+    pub(crate) fn header(&self) -> &[u8] {
+        bytes(&self.scene)
+    }
+
+    /// Number of geoms.
+    pub(crate) fn len(&self) -> usize {
+        let layout = &self.library().layouts().scene;
+        let room = int(self.header(), layout.maxgeom);
+        usize::try_from(int(self.header(), layout.ngeom).min(room)).unwrap_or(0)
+    }
+
+    /// The geoms, `[len, geom_size]` bytes.
+    pub(crate) fn geoms(&self) -> &[u8] {
+        let layout = &self.library().layouts().scene;
+        let address = self.scene[layout.geoms / 8];
+        if address == 0 || self.len() == 0 {
+            return &[];
+        }
+        let geoms = ptr::with_exposed_provenance::<u8>(address as usize);
+        // SAFETY: the scene owns room for `maxgeom` geoms, of which MuJoCo has filled the first `ngeom`. They are not changed while
+        // this value is borrowed.
+        unsafe { std::slice::from_raw_parts(geoms, self.len() * layout.geom_size) }
+    }
+}
+
+impl Drop for RawScene {
+    fn drop(&mut self) {
+        let (function, scene) = (self.model.functions().mjv_freeScene, opaque(&mut self.scene));
+        let _ = guarded(&self.model.library.0, "mjv_freeScene", &mut Vec::new(), || {
+            // SAFETY: the scene is initialised, and nothing refers to what it owns.
+            unsafe { function(scene) }
+        });
+    }
+}

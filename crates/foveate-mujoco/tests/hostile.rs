@@ -1,0 +1,183 @@
+//! Broken models, bad states and errors inside of MuJoCo: each is an error of one line, and the process goes on.
+//!
+//! The library is found as for users, or beside the Python of `FOVEATE_WORLDS_PYTHON`; without it the tests print that they were
+//! skipped.
+
+use std::path::{Path, PathBuf};
+
+use foveate_mujoco::{Data, Library, Model, MujocoError, Search, View};
+
+fn library() -> Option<Library> {
+    let python = std::env::var_os("FOVEATE_WORLDS_PYTHON").map(PathBuf::from);
+    match (Search { library: None, python }).find() {
+        Ok(found) => Some(Library::open(&found.path).expect("a supported version")),
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+    }
+}
+
+const BALL: &str = r#"<mujoco><worldbody><camera name="eye" pos="0 -2 0"/><body name="ball" pos="0 0 1"><freejoint/>
+    <geom size=".1"/></body><body name="arm"><joint name="hinge" axis="0 1 0"/><geom size=".05" pos=".5 0 0"/></body></worldbody>
+    <actuator><motor joint="hinge"/></actuator>
+    <sensor><jointpos name="angle" joint="hinge"/><framepos name="place" objtype="body" objname="ball"/></sensor></mujoco>"#;
+
+#[test]
+fn broken_models_are_errors_of_one_line() {
+    let Some(library) = library() else { return };
+    let nested = format!("<mujoco><worldbody>{}", "<body>".repeat(100_000));
+    let deep =
+        format!("<mujoco><worldbody>{}{}</worldbody></mujoco>", "<body>".repeat(400), "</body>".repeat(400));
+    for xml in [
+        "",
+        "<",
+        "<mujoco>",
+        "<robot/>",
+        "<mujoco><worldbody><geom/></worldbody></mujoco>",
+        "<mujoco><worldbody><geom size='nan'/></worldbody></mujoco>",
+        "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>",
+        "<mujoco><include file='/nowhere/a.xml'/></mujoco>",
+        "<mujoco><asset><mesh name='a' file='/nowhere/a.stl'/></asset></mujoco>",
+        "<mujoco><asset><texture name='a' type='2d' builtin='flat' width='1000000' height='1000000'/></asset></mujoco>",
+        "<mujoco><extension><plugin plugin='nothing'/></extension></mujoco>",
+        "<mujoco>\0</mujoco>",
+        &nested,
+        &deep,
+    ] {
+        let error = match Model::from_xml(&library, "toy", xml) {
+            Err(error) => error,
+            Ok(model) => {
+                // Some are valid as far as MuJoCo sees it; then they must also run.
+                let Ok(mut data) = Data::new(&model) else { continue };
+                let _ = data.step_whole(2);
+                continue;
+            }
+        };
+        let said = error.to_string();
+        assert!(said.lines().count() == 1 && said.contains("toy") && said.len() < 600, "{said}");
+    }
+    let missing = Model::from_file(&library, Path::new("/nowhere/a.xml")).expect_err("there is none");
+    assert!(matches!(missing, MujocoError::File { .. }), "{missing}");
+}
+
+#[test]
+fn errors_inside_of_a_step_break_the_simulation_and_nothing_else() {
+    let Some(library) = library() else { return };
+    // The arena has no room for the contacts.
+    let boxes: Vec<String> = (0..60)
+        .map(|i| {
+            let z = f64::from(i) * 0.1;
+            format!("<body pos='0 0 {z}'><freejoint/><geom type='box' size='.5 .5 .5'/></body>")
+        })
+        .collect();
+    let boxes = boxes.concat();
+    let xml = format!("<mujoco><size memory='200K'/><worldbody>{boxes}</worldbody></mujoco>");
+    let model = Model::from_xml(&library, "boxes", &xml).expect("a valid model");
+    for _ in 0..50 {
+        let mut data = Data::new(&model).expect("it starts");
+        let error = (0..10).find_map(|_| data.step_whole(1).err());
+        let Some(error) = error else { panic!("the arena was large enough") };
+        assert!(error.to_string().lines().count() == 1, "{error}");
+        if matches!(error, MujocoError::Failed { .. }) {
+            let again = data.step_whole(1).expect_err("it is broken");
+            assert!(matches!(again, MujocoError::Broken { .. }), "{again}");
+            assert!(data.copied().is_err() && data.reset().is_err());
+        }
+    }
+    // The next simulation on this thread, and those on others, are not affected.
+    let ball = Model::from_xml(&library, "ball", BALL).expect("a valid model");
+    let ends = [(); 4].map(|()| {
+        let ball = ball.clone();
+        std::thread::spawn(move || {
+            let mut data = Data::new(&ball).expect("it starts");
+            data.step_whole(50).expect("it runs");
+            data.positions().to_vec()
+        })
+    });
+    let ends = ends.map(|thread| thread.join().expect("no panic"));
+    assert!(ends.iter().all(|end| *end == ends[0] && end[2] < 1.0), "{ends:?}");
+}
+
+#[test]
+fn a_camera_that_does_not_exist_is_an_error_inside_of_mujoco() {
+    let Some(library) = library() else { return };
+    let small = Model::from_xml(&library, "ball", BALL).expect("valid");
+    let said = small.camera("nose").expect_err("no such camera").to_string();
+    assert_eq!(said, "ball has no camera \"nose\"");
+    // A camera of another model: MuJoCo itself finds that its number is too large.
+    let two = BALL.replace("<camera name=\"eye\" pos=\"0 -2 0\"/>", "<camera name='a'/><camera name='b'/>");
+    let other = Model::from_xml(&library, "two", &two).expect("valid").camera("b").expect("it is there");
+    let mut view = View::new(&small, other).expect("not looked at yet");
+    let mut data = Data::new(&small).expect("it starts");
+    data.forward().expect("it runs");
+    let error = view.fill(&mut data, &mut foveate_render::Scene::default()).expect_err("no such number");
+    assert!(matches!(error, MujocoError::Failed { .. }), "{error}");
+    // Nothing of another model is read.
+    let mut foreign =
+        Data::new(&Model::from_xml(&library, "again", BALL).expect("valid")).expect("it starts");
+    let angle = foreign.sensor("angle").expect("it is there");
+    let mut data = Data::new(&small).expect("it starts");
+    assert!(data.read(&angle, &mut [0.0]).is_err());
+    assert!(data.frame(&foreign.model().body("ball").expect("it is there")).is_err());
+}
+
+#[test]
+fn bad_numbers_are_refused_and_divergence_is_found() {
+    let Some(library) = library() else { return };
+    let model = Model::from_xml(&library, "ball", BALL).expect("valid");
+    let mut data = Data::new(&model).expect("it starts");
+    for bad in [f64::NAN, f64::INFINITY] {
+        let said = data.set_controls(&[bad]).expect_err("not finite").to_string();
+        assert!(said.starts_with("controls[0] is "), "{said}");
+    }
+    assert!(data.set_controls(&[0.0; 2]).is_err() && data.set_positions(&[]).is_err());
+    data.set_velocities(&[0.0, 0.0, 1e300, 0.0, 0.0, 0.0, 0.0]).expect("finite");
+    let error = data.step_whole(3).expect_err("huge");
+    assert!(
+        matches!(error, MujocoError::Diverged { .. }) && error.to_string().lines().count() == 1,
+        "{error}"
+    );
+    data.reset().expect("it can be reset");
+    data.step_whole(3).expect("and runs again");
+}
+
+#[test]
+fn sensors_and_copies_are_exact() {
+    let Some(library) = library() else { return };
+    let model = Model::from_xml(&library, "ball", BALL).expect("valid");
+    let mut data = Data::new(&model).expect("it starts");
+    data.set_controls(&[0.5]).expect("finite");
+    data.step_from_half(20).expect("it runs");
+    let (angle, place) = (data.sensor("angle").expect("there"), data.sensor("place").expect("there"));
+    assert_eq!([angle.len(), place.len()], [1, 3]);
+    let mut copy = data.copied().expect("it can be copied");
+    for data in [&mut data, &mut copy] {
+        data.step_from_half(20).expect("it runs");
+    }
+    assert_eq!(data.positions(), copy.positions());
+    let (mut one, mut three) = ([0.0], [0.0; 3]);
+    data.read(&angle, &mut one).expect("its length");
+    data.read(&place, &mut three).expect("its length");
+    assert_eq!(one[0], data.positions()[7]);
+    assert_eq!(three, data.positions()[..3]);
+    let ball = model.body("ball").expect("there");
+    assert_eq!(data.frame(&ball).expect("computed").0, three);
+    assert!(data.read(&angle, &mut three).is_err());
+}
+
+#[test]
+fn a_file_that_is_no_library_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("libmujoco.so.3.17.0");
+    std::fs::write(&path, "text").expect("written");
+    let said = Library::open(&path).expect_err("no library").to_string();
+    assert!(said.contains("cannot be opened") && said.lines().count() == 1, "{said}");
+    // Another library of the system.
+    for other in ["/lib/x86_64-linux-gnu/libm.so.6", "/lib/aarch64-linux-gnu/libm.so.6"] {
+        if Path::new(other).is_file() {
+            let said = Library::open(Path::new(other)).expect_err("not MuJoCo").to_string();
+            assert!(said.contains("has no function mj_version"), "{said}");
+        }
+    }
+}
