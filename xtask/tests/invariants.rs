@@ -47,7 +47,7 @@ const POWERS: &[Power] = &[
     Power {
         what: "processes",
         paths: &["std::process"],
-        harmless: &["std::process::ExitCode"],
+        harmless: &["std::process::ExitCode", "std::process::abort"],
         crates: &["foveate-gym", "foveate-run"],
         ..Power::NONE
     },

@@ -222,7 +222,7 @@ fn digits() -> Arc<Vec<Vec<u8>>> {
 #[test]
 fn worlds_in_this_process_keep_their_promises() {
     let mut asked = 0;
-    for world in WORLDS.iter().filter(|world| !world.has_process && !world.needs_library) {
+    for world in WORLDS.iter().filter(|world| !world.has_process) {
         let limited = world.options.iter().any(|option| option.name == "max_steps");
         let short: &[(&str, &str)] = if limited { &[("max_steps", "60")] } else { &[] };
         for picture in world.pictures {
@@ -286,16 +286,6 @@ fn take_cover_keeps_its_promises() {
         let world = WORLDS.find("take-cover").expect("it is there");
         for picture in ["exact", "fast"] {
             check(world, &request("take-cover", picture, &[]));
-        }
-    });
-}
-
-#[test]
-fn tasks_of_the_control_suite_keep_their_promises() {
-    with_packages("tasks_of_the_control_suite_keep_their_promises", "mujoco", || {
-        for world in WORLDS.iter().filter(|world| world.needs_library) {
-            check(world, &request(world.name, "state", &[]));
-            check(world, &request(world.name, "state", &[("repeat", "4")]));
         }
     });
 }
