@@ -252,10 +252,11 @@ impl TrainObserver for Reporter {
             Note::RenderedPicture { world, why, picture } => out::note(&format!(
                 "{world}: {why}; the agent sees what it draws for people (picture {picture})"
             )),
-            // Matters to programs as well: if the output is for programs, it goes to stderr.
             Note::Cluster { workers } => {
-                self.lasting(&format!("rollouts on a cluster, {workers} workers now"));
+                let plural = if *workers == 1 { "" } else { "s" };
+                self.lasting(&format!("rollouts on a cluster, {workers} worker{plural} now"));
             }
+            // Matters to programs as well: if the output is for programs, it goes to stderr.
             Note::Unbalanced { why } => self.lasting(&format!("note: {why}")),
             _ => {
                 let text = self.text(note);

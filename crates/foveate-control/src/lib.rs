@@ -21,4 +21,4 @@ mod tasks;
 
 pub use env::{Control, ControlConfig, ControlError};
 pub use random::RandomState;
-pub use task::{NAMES, TASKS, Task, task};
+pub use task::{TASKS, Task, task};

@@ -103,23 +103,13 @@ impl Parts<'_> {
 }
 
 /// All tasks.
-pub static TASKS: [&Task; 6] = [
+pub const TASKS: [&Task; 6] = [
     &tasks::cheetah::RUN,
     &tasks::walker::WALK,
     &tasks::cartpole::SWINGUP,
     &tasks::ball_in_cup::CATCH,
     &tasks::reacher::EASY,
     &tasks::finger::SPIN,
-];
-
-/// Names of the actions and of the observation's numbers of all tasks, in the order of [`TASKS`].
-pub const NAMES: [(&[&str], &[&str]); 6] = [
-    (tasks::cheetah::ACTIONS, tasks::cheetah::SENSORS),
-    (tasks::walker::ACTIONS, tasks::walker::SENSORS),
-    (tasks::cartpole::ACTIONS, tasks::cartpole::SENSORS),
-    (tasks::ball_in_cup::ACTIONS, tasks::ball_in_cup::SENSORS),
-    (tasks::reacher::ACTIONS, tasks::reacher::SENSORS),
-    (tasks::finger::ACTIONS, tasks::finger::SENSORS),
 ];
 
 /// The task of this name.

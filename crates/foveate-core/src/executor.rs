@@ -101,6 +101,22 @@ pub struct Work {
     pub epsilon: f64,
 }
 
+impl Work {
+    /// Checks work from outside: that the row of every job exists, that the unroll length is at least 1, and the range of ε.
+    ///
+    /// # Errors
+    /// [`OrderError`] says what is invalid.
+    pub fn check(&self) -> Result<(), OrderError> {
+        let rows = self.weights.len();
+        match self.jobs.iter().find(|job| job.genome >= rows) {
+            Some(job) => Err(OrderError::Row { row: job.genome, rows }),
+            None if self.record == (Record::Transitions { unroll: 0 }) => Err(OrderError::NoUnroll),
+            None if !(0.0..=1.0).contains(&self.epsilon) => Err(OrderError::Epsilon { given: self.epsilon }),
+            None => Ok(()),
+        }
+    }
+}
+
 /// The world and the agent of some [`Work`], by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -154,8 +170,7 @@ impl Order {
         Order { version: WORK_VERSION, setup, work }
     }
 
-    /// Checks an order from outside: the version, that the row of every job exists, that the unroll length is at
-    /// least 1, and the range of ε.
+    /// Checks an order from outside: the version, and its [work](Work::check).
     ///
     /// # Errors
     /// [`OrderError`] says what is invalid.
@@ -163,15 +178,7 @@ impl Order {
         if self.version != WORK_VERSION {
             return Err(OrderError::Version { given: self.version });
         }
-        let rows = self.work.weights.len();
-        match self.work.jobs.iter().find(|job| job.genome >= rows) {
-            Some(job) => Err(OrderError::Row { row: job.genome, rows }),
-            None if self.work.record == (Record::Transitions { unroll: 0 }) => Err(OrderError::NoUnroll),
-            None if !(0.0..=1.0).contains(&self.work.epsilon) => {
-                Err(OrderError::Epsilon { given: self.work.epsilon })
-            }
-            None => Ok(()),
-        }
+        self.work.check()
     }
 }
 

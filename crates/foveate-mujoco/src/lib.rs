@@ -8,7 +8,7 @@
 //! Errors inside of MuJoCo, which end the process by default, are returned as [`MujocoError`], and its warnings are collected
 //! instead of printed.
 //!
-//! **Invariant:** all unsafe code is in `ffi.rs`, each block with its proof. The crate knows no task and no world; it searches for
+//! **Invariant:** all unsafe code is in `ffi.rs` and `ffi/jump.rs`, each block with its proof. The crate knows no task and no world; it searches for
 //! files and reads environment variables only to find the library, and reads a model's file when it is asked to.
 
 mod data;

@@ -76,13 +76,17 @@ def interrupted(program, tmp_path, after):
     child = subprocess.Popen(
         [sys.executable, "-c", program], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=listening
     )
-    until = time.monotonic() + 120
-    while not after():
-        assert child.poll() is None, child.communicate()
-        assert time.monotonic() < until
-        time.sleep(0.05)
-    child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=60)
+    try:
+        until = time.monotonic() + 120
+        while not after():
+            assert child.poll() is None, child.communicate()
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+    finally:
+        # Whatever failed, it does not run on.
+        child.kill()
     return child.returncode, out, err
 
 

@@ -154,9 +154,11 @@ def test_the_driver_is_killed_and_resumed(tmp_path, here):
     sets = [f"--set={key}={json.dumps(value)}" for key, value in SHORT.items()]
     begin = [*program, "car-racing", "--preset", "evolution", *sets, "--name", "killed", "--cluster", "local", "--workers", "2"]
     child = subprocess.Popen(begin, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    wait_for_generations(tmp_path / "runs" / "killed", 3)
-    child.kill()
-    child.communicate()
+    try:
+        wait_for_generations(tmp_path / "runs" / "killed", 3)
+    finally:
+        child.kill()
+        child.communicate()
     again = [*program, "--resume", "runs/killed", "--cluster", "local"]
     ended = subprocess.run(again, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert ended.returncode == 0, ended.stderr

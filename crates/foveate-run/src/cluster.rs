@@ -16,8 +16,8 @@
 
 use foveate_core::episode::EpisodeRules;
 use foveate_core::{
-    AgentSetup, EvaluateError, Executor, Experience, FailedJob, Order, Population, Purpose, Record,
-    RolloutJob, Setup, Work,
+    AgentSetup, EvaluateError, Executor, Experience, FailedJob, Population, Purpose, Record, RolloutJob,
+    Setup, Work,
 };
 use serde::{Deserialize, Serialize};
 
@@ -170,10 +170,7 @@ impl Batch {
 }
 
 /// Runs batches on a machine of a cluster, one job after the other on the calling thread.
-pub struct ClusterWorker {
-    setup: Setup,
-    workers: Workers,
-}
+pub struct ClusterWorker(Workers);
 
 impl ClusterWorker {
     /// Builds world and agent of a setup, as [`Cluster::open`] hands it out. **A setup may name a world that runs code of the
@@ -198,11 +195,11 @@ impl ClusterWorker {
             }
             None => None,
         };
-        let env = teacher::taught(setup.world.clone().into(), teacher.as_ref())?;
+        let env = teacher::taught(setup.world.into(), teacher.as_ref())?;
         let config = serde_json::from_str(&setup.agent.config)
             .map_err(|error| refused(format!("the agent's settings: {error}")))?;
         let agent = foveate_agents::registry::make(&setup.agent.name, &config)?;
-        Ok(ClusterWorker { setup, workers: Workers::new(&*env, &*agent, 1, Stop::default()) })
+        Ok(ClusterWorker(Workers::new(&*env, &*agent, 1, Stop::default())))
     }
 
     /// Runs a batch; the answer for [`Cluster::wait`]. A failed job is part of the answer.
@@ -213,10 +210,9 @@ impl ClusterWorker {
         let refused = |why: String| RunError::BadRequest { why };
         let batch: Batch = unpack("a batch", batch).map_err(refused)?;
         let work = batch.with(weights_of_bytes(weights).map_err(refused)?);
-        let order = Order::new(self.setup.clone(), work);
-        order.check().map_err(|error| refused(error.to_string()))?;
+        work.check().map_err(|error| refused(error.to_string()))?;
         let mut experience = Experience::default();
-        let answer: Answer = match self.workers.execute(&order.work, &mut experience) {
+        let answer: Answer = match self.0.execute(&work, &mut experience) {
             Ok(()) => Ok(experience),
             Err(error) => match error.failed() {
                 Some(failed) => Err(failed),

@@ -11,7 +11,7 @@ pub(crate) const ACTIONS: &[&str] = &["force x", "force z"];
 pub(crate) const SENSORS: &[&str] =
     &["cup x", "cup z", "ball x", "ball z", "cup speed x", "cup speed z", "ball speed x", "ball speed z"];
 
-pub(crate) static CATCH: Task = Task {
+pub(crate) const CATCH: Task = Task {
     name: "ball-in-cup-catch",
     suite: ["ball_in_cup", "catch"],
     about: "a cup shall swing a ball on a string up and catch it; the reward is sparse",

@@ -13,7 +13,7 @@ pub(crate) const ACTIONS: &[&str] = &["force"];
 /// Names of the observation's numbers.
 pub(crate) const SENSORS: &[&str] = &["x", "cos angle", "sin angle", "velocity", "angular velocity"];
 
-pub(crate) static SWINGUP: Task = Task {
+pub(crate) const SWINGUP: Task = Task {
     name: "cartpole-swingup",
     suite: ["cartpole", "swingup"],
     about: "a cart shall swing its pole up from below and keep it there, near the middle",

@@ -30,7 +30,7 @@ pub(crate) const SENSORS: &[&str] = &[
     "front foot speed",
 ];
 
-pub(crate) static RUN: Task = Task {
+pub(crate) const RUN: Task = Task {
     name: "cheetah-run",
     suite: ["cheetah", "run"],
     about: "a planar animal shall run as fast as it can, up to 10 m/s",

@@ -22,7 +22,7 @@ pub(crate) const SENSORS: &[&str] = &[
     "touch below",
 ];
 
-pub(crate) static SPIN: Task = Task {
+pub(crate) const SPIN: Task = Task {
     name: "finger-spin",
     suite: ["finger", "spin"],
     about: "a finger shall keep a body on a hinge spinning; the reward is sparse",

@@ -13,7 +13,7 @@ pub(crate) const ACTIONS: &[&str] = &["shoulder", "wrist"];
 pub(crate) const SENSORS: &[&str] =
     &["shoulder", "wrist", "to target x", "to target y", "shoulder speed", "wrist speed"];
 
-pub(crate) static EASY: Task = Task {
+pub(crate) const EASY: Task = Task {
     name: "reacher-easy",
     suite: ["reacher", "easy"],
     about: "an arm with two joints shall keep its finger in a target",

@@ -39,7 +39,7 @@ pub(crate) const SENSORS: &[&str] = &[
     "left ankle speed",
 ];
 
-pub(crate) static WALK: Task = Task {
+pub(crate) const WALK: Task = Task {
     name: "walker-walk",
     suite: ["walker", "walk"],
     about: "a planar figure with two legs shall stand up and walk at 1 m/s",

@@ -118,7 +118,6 @@ class RayCluster:
         """Sends workers to all cores; returns when the first of them is ready."""
         self._dismiss(list(self._staff))
         self._setup = setup
-        self._look()
         until = time.monotonic() + (self._timeout or 120.0)
         while True:
             self._look()
@@ -216,19 +215,18 @@ class RayCluster:
             for worker in self._staff:
                 if len(worker.calls) < depth and self._queue:
                     self._call(worker, self._queue.popleft())
-        if not self._queue:
-            for worker in self._staff:
-                slow = None if worker.calls else self._slowest()
-                if slow is not None:
-                    self._call(worker, slow)
+        idle = [] if self._queue else [worker for worker in self._staff if not worker.calls]
+        if idle:
+            for worker, batch in zip(idle, self._slow(), strict=False):
+                self._call(worker, batch)
 
-    def _slowest(self) -> int | None:
-        """The batch that has been out for so long that another worker may have it, too."""
-        patience = max(1.0, 2.0 * statistics.median(self._seconds)) if self._seconds else float("inf")
-        now = time.monotonic()
+    def _slow(self) -> list[int]:
+        """The batches that have been out for so long that another worker may have them, too; the longest first."""
+        if not self._seconds:
+            return []
+        until = time.monotonic() - max(1.0, 2.0 * statistics.median(self._seconds))
         out = [call for call in self._calls.values() if call.work == self._work and self._copies[call.batch] == 1]
-        slow = min((call for call in out if now - call.since > patience), key=lambda call: call.since, default=None)
-        return None if slow is None else slow.batch
+        return [call.batch for call in sorted(out, key=lambda call: call.since) if call.since < until]
 
     def _call(self, worker: _Worker, batch: int) -> None:
         ref = worker.actor.run.remote(self._weights, self._batches[batch])
