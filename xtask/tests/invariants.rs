@@ -100,18 +100,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("foveate-render", &["foveate-core", "foveate-kernels"]),
     ("foveate-mujoco", &["foveate-render"]),
     ("foveate-control", &["foveate-core", "foveate-envs", "foveate-mujoco"]),
-    (
-        "foveate-registry",
-        &[
-            "foveate-agents",
-            "foveate-control",
-            "foveate-core",
-            "foveate-envs",
-            "foveate-film",
-            "foveate-gym",
-            "foveate-mujoco",
-        ],
-    ),
+    ("foveate-registry", &["foveate-agents", "foveate-core", "foveate-envs", "foveate-film", "foveate-gym"]),
     (
         "foveate-run",
         &[
