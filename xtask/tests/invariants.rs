@@ -99,8 +99,19 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("foveate-train", &["foveate-core", "foveate-evolve", "foveate-kernels", "foveate-learn"]),
     ("foveate-render", &["foveate-core", "foveate-kernels"]),
     ("foveate-mujoco", &["foveate-render"]),
-    ("foveate-control", &["foveate-core", "foveate-envs", "foveate-mujoco"]),
-    ("foveate-registry", &["foveate-agents", "foveate-core", "foveate-envs", "foveate-film", "foveate-gym"]),
+    ("foveate-control", &["foveate-core", "foveate-envs", "foveate-mujoco", "foveate-render"]),
+    (
+        "foveate-registry",
+        &[
+            "foveate-agents",
+            "foveate-control",
+            "foveate-core",
+            "foveate-envs",
+            "foveate-film",
+            "foveate-gym",
+            "foveate-mujoco",
+        ],
+    ),
     (
         "foveate-run",
         &[

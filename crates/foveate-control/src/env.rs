@@ -1,8 +1,16 @@
 //! [`Control`]: a task as an [`Env`].
 
-use foveate_core::{Action, ActionSpace, Env, EnvError, EnvSpec, Fact, Observation, ObservationSpace, Step};
-use foveate_mujoco::{Data, Library, Model, MujocoError};
+use std::cell::RefCell;
 
+use foveate_core::{
+    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, IMAGE, ImageBuf, Observation, ObservationSpace,
+    Parts as Named, PixelShape, SENSORS, Step,
+};
+use foveate_mujoco::{Data, Library, Model, MujocoError};
+use foveate_render::{RenderSettings, Renderer};
+
+use crate::distractions::{DistractionConfig, Distractions};
+use crate::eye::{Eye, Unseen};
 use crate::random::RandomState;
 use crate::task::{Handles, Parts, Task};
 
@@ -11,16 +19,41 @@ const MAX_STEPS: usize = 1000;
 /// The seed of a world that never got one.
 const DEFAULT_SEED: u64 = 0;
 
-/// Options of a world.
+/// What a world's observation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// The numbers of [`Task::sensors`].
+    State,
+    /// What the task's camera sees.
+    Pixels,
+    /// A dict of both, [`IMAGE`] and [`SENSORS`].
+    Both,
+}
+
+/// Options of a world.
+#[derive(Debug, Clone, PartialEq)]
 pub struct ControlConfig {
     /// Control steps for which an action is held, 1 to 100; their rewards are added.
     pub repeat: u32,
+    /// What the observation is.
+    pub shown: Shown,
+    /// Width and height of the picture in pixels, 1 to [`Renderer::LARGEST_SIDE`].
+    pub size: [usize; 2],
+    /// Whether the picture's edges are smooth, as dm_control's are; without, it is faster.
+    pub antialias: bool,
+    /// What is changed in the picture.
+    pub distractions: DistractionConfig,
 }
 
 impl Default for ControlConfig {
     fn default() -> Self {
-        ControlConfig { repeat: 1 }
+        ControlConfig {
+            repeat: 1,
+            shown: Shown::State,
+            size: [100, 100],
+            antialias: true,
+            distractions: DistractionConfig::default(),
+        }
     }
 }
 
@@ -44,16 +77,40 @@ pub enum ControlError {
         /// The given number.
         given: u32,
     },
+    /// A picture of no or of too many pixels.
+    #[error(
+        "{task}: a picture of {width} x {height} pixels; each side is from 1 to {}",
+        Renderer::LARGEST_SIDE
+    )]
+    Size {
+        /// The task.
+        task: &'static str,
+        /// The given width.
+        width: usize,
+        /// The given height.
+        height: usize,
+    },
+    /// Distractions in a world that shows no picture.
+    #[error(
+        "{task}: distractions change the picture, and this world shows numbers alone; choose the picture pixels"
+    )]
+    Unseen {
+        /// The task.
+        task: &'static str,
+    },
 }
 
 impl ControlConfig {
     /// An action is held for at most this many control steps.
     pub const MOST_REPEATS: u32 = 100;
+    /// Longest side of a picture, in pixels.
+    pub const LARGEST_SIDE: usize = Renderer::LARGEST_SIDE;
 }
 
 /// A task of the DeepMind Control suite.
 ///
-/// * observation: the numbers of [`Task::sensors`], in dm_control's order and units (m, rad, s)
+/// * observation: the numbers of [`Task::sensors`], in dm_control's order and units (m, rad, s); or the picture of dm_control's
+///   camera 0, as [`Renderer`] draws it, with all its effects; or both
 /// * action: one number per actuator, -1 to 1; numbers outside are passed on, and the model clips them
 /// * reward: 0 to 1 per control step
 /// * end: truncated after 1000 control steps, never terminated
@@ -70,13 +127,39 @@ pub struct Control {
     target: [f64; 2],
     /// In double precision.
     numbers: Vec<f64>,
-    shown: Vec<f32>,
+    shown: ShownParts,
     controls: Vec<f64>,
+    /// What draws the picture, for a world that shows one.
+    eye: Option<Eye>,
+    distractions: Option<Distractions>,
+    /// What draws pictures for people, at the size of the last one.
+    people: RefCell<Option<Eye>>,
     /// Control steps of the episode.
     steps: usize,
     running: bool,
     /// Why the last reset failed; the next step returns it.
-    failed: Option<MujocoError>,
+    failed: Option<Unseen>,
+}
+
+/// The parts of an observation.
+#[derive(Debug, Clone)]
+struct ShownParts {
+    numbers: Vec<f32>,
+    picture: ImageBuf,
+}
+
+impl Named for ShownParts {
+    fn count(&self) -> usize {
+        2
+    }
+
+    fn part(&self, index: usize) -> Option<(&str, Observation<'_>)> {
+        match index {
+            0 => Some((IMAGE, Observation::rgb(self.picture.as_image()))),
+            1 => Some((SENSORS, Observation::Vector(&self.numbers))),
+            _ => None,
+        }
+    }
 }
 
 impl Control {
@@ -85,24 +168,54 @@ impl Control {
     /// # Errors
     /// [`ControlError`].
     pub fn new(library: &Library, task: &'static Task, config: ControlConfig) -> Result<Self, ControlError> {
-        if !(1..=ControlConfig::MOST_REPEATS).contains(&config.repeat) {
-            return Err(ControlError::Repeat { task: task.name, given: config.repeat });
+        let ControlConfig { repeat, shown, size: [width, height], antialias, .. } = config;
+        let task_name = task.name;
+        if !(1..=ControlConfig::MOST_REPEATS).contains(&repeat) {
+            return Err(ControlError::Repeat { task: task_name, given: repeat });
         }
-        let failed = |source| ControlError::Mujoco { task: task.name, source };
-        let model = Model::from_xml(library, task.name, task.xml).map_err(failed)?;
+        if [width, height].iter().any(|side| !(1..=Renderer::LARGEST_SIDE).contains(side)) {
+            return Err(ControlError::Size { task: task_name, width, height });
+        }
+        if shown == Shown::State && !config.distractions.is_empty() {
+            return Err(ControlError::Unseen { task: task_name });
+        }
+        let failed = |source| ControlError::Mujoco { task: task_name, source };
+        let model = if config.distractions.is_empty() {
+            Model::from_xml(library, task_name, task.xml)
+        } else {
+            Model::from_xml(library, task_name, &Distractions::xml(task))
+        };
+        let model = model.map_err(failed)?;
         let mut data = Data::new(&model).map_err(failed)?;
         let handles = Handles::of(task, &mut data).map_err(failed)?;
+        let eye = (shown != Shown::State).then(|| {
+            let settings = RenderSettings { antialias, ..RenderSettings::new(width, height) };
+            Eye::new(&model, task, &settings)
+        });
+        let eye = eye.transpose().map_err(|unseen| match unseen {
+            Unseen::Mujoco(source) => failed(source),
+            Unseen::Render(_) => ControlError::Size { task: task_name, width, height },
+        })?;
+        let distractions = (!config.distractions.is_empty())
+            .then(|| Distractions::new(&config.distractions, task, &mut data))
+            .transpose()
+            .map_err(failed)?;
+        let spec = Self::spec_of(task, &config);
+        let picture = if eye.is_some() { ImageBuf::black(width, height) } else { ImageBuf::black(0, 0) };
         Ok(Control {
             task,
             config,
-            spec: Self::spec_of(task, config),
+            spec,
             data,
             handles,
             random: RandomState::new(DEFAULT_SEED),
             target: [0.0; 2],
             numbers: vec![0.0; task.sensors.len()],
-            shown: vec![0.0; task.sensors.len()],
+            shown: ShownParts { numbers: vec![0.0; task.sensors.len()], picture },
             controls: vec![0.0; task.actions.len()],
+            eye,
+            distractions,
+            people: RefCell::new(None),
             steps: 0,
             running: false,
             failed: None,
@@ -110,14 +223,23 @@ impl Control {
     }
 
     /// The description of a world, without the library.
-    pub fn spec_of(task: &Task, config: ControlConfig) -> EnvSpec {
+    pub fn spec_of(task: &Task, config: &ControlConfig) -> EnvSpec {
         let actions = task.actions.len();
+        let repeat = config.repeat.max(1);
+        let numbers = ObservationSpace::Vector { len: task.sensors.len() };
+        let picture = ObservationSpace::Image(PixelShape::rgb(config.size[0], config.size[1]));
         EnvSpec {
             id: task.name.into(),
-            observation: ObservationSpace::Vector { len: task.sensors.len() },
+            observation: match config.shown {
+                Shown::State => numbers,
+                Shown::Pixels => picture,
+                Shown::Both => {
+                    ObservationSpace::Dict(vec![(IMAGE.into(), picture), (SENSORS.into(), numbers)])
+                }
+            },
             action: ActionSpace::Box { low: vec![-1.0; actions], high: vec![1.0; actions] },
-            max_steps: Some(MAX_STEPS.div_ceil(config.repeat.max(1) as usize)),
-            fps: task.rate / f64::from(config.repeat.max(1)),
+            max_steps: Some(MAX_STEPS.div_ceil(repeat as usize)),
+            fps: task.rate / f64::from(repeat),
         }
     }
 
@@ -140,21 +262,29 @@ impl Control {
         }
     }
 
-    fn begin(&mut self) -> Result<(), MujocoError> {
+    fn begin(&mut self, seed: Option<u64>) -> Result<(), Unseen> {
         self.data.reset()?;
         self.data.forward()?;
         (self.task.start)(&mut self.parts())?;
         self.data.forward()?;
+        if let (Some(distractions), Some(eye)) = (&mut self.distractions, &mut self.eye) {
+            eye.look(&mut self.data, self.target)?;
+            distractions.begin(seed, &mut self.data, &eye.scene)?;
+        }
         self.look()
     }
 
-    fn look(&mut self) -> Result<(), MujocoError> {
+    fn look(&mut self) -> Result<(), Unseen> {
         let mut numbers = std::mem::take(&mut self.numbers);
         let done = (self.task.observe)(&mut self.parts(), &mut numbers);
         self.numbers = numbers;
         done?;
-        for (shown, &number) in self.shown.iter_mut().zip(&self.numbers) {
+        for (shown, &number) in self.shown.numbers.iter_mut().zip(&self.numbers) {
             *shown = number as f32;
+        }
+        if let Some(eye) = &mut self.eye {
+            let rgb = self.shown.picture.rgb_mut();
+            eye.draw(&mut self.data, self.target, self.distractions.as_ref(), rgb)?;
         }
         Ok(())
     }
@@ -173,7 +303,7 @@ impl Control {
     }
 
     #[cold]
-    fn broken(&mut self, error: &MujocoError) -> EnvError {
+    fn broken(&mut self, error: &Unseen) -> EnvError {
         self.running = false;
         let why = format!("control step {}: {error}", self.steps + 1);
         EnvError::Outside { env: self.spec.id.clone(), why }
@@ -191,14 +321,16 @@ impl Env for Control {
         }
         (self.steps, self.running) = (0, true);
         self.controls.fill(0.0);
-        if let Some(model) =
-            matches!(self.failed, Some(MujocoError::Failed { .. } | MujocoError::Broken { .. }))
-                .then(|| self.data.model().clone())
+        if let Some(model) = matches!(
+            self.failed,
+            Some(Unseen::Mujoco(MujocoError::Failed { .. } | MujocoError::Broken { .. }))
+        )
+        .then(|| self.data.model().clone())
             && let Ok(data) = Data::new(&model)
         {
             self.data = data;
         }
-        self.failed = self.begin().err();
+        self.failed = self.begin(seed).err();
     }
 
     fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
@@ -212,11 +344,14 @@ impl Env for Control {
         let Action::Continuous(action) = action else { unreachable!("its space has numbers") };
         self.controls.copy_from_slice(action);
         let mut reward = 0.0;
-        let done = (|| {
+        let done = (|| -> Result<(), Unseen> {
             self.data.set_controls(&self.controls)?;
             for _ in 0..self.config.repeat {
                 reward += self.advance()?;
                 self.steps += 1;
+                if let Some(distractions) = &mut self.distractions {
+                    distractions.advance();
+                }
                 if self.steps >= MAX_STEPS {
                     break;
                 }
@@ -233,7 +368,27 @@ impl Env for Control {
     }
 
     fn observation(&self) -> Observation<'_> {
-        Observation::Vector(&self.shown)
+        match self.config.shown {
+            Shown::State => Observation::Vector(&self.shown.numbers),
+            Shown::Pixels => Observation::rgb(self.shown.picture.as_image()),
+            Shown::Both => Observation::Dict(&self.shown),
+        }
+    }
+
+    fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
+        let (width, height) = (view.width(), view.height());
+        let wrong = |error: &Unseen| EnvError::NoView { env: self.spec.id.clone(), why: error.to_string() };
+        let mut people = self.people.borrow_mut();
+        let fits = |eye: &Eye| (eye.settings().width, eye.settings().height) == (width, height);
+        if !people.as_ref().is_some_and(fits) {
+            let eye = Eye::new(self.data.model(), self.task, &RenderSettings::new(width, height));
+            *people = Some(eye.map_err(|error| wrong(&error))?);
+        }
+        let Some(eye) = people.as_mut() else { return Ok(()) };
+        // Scenes are made from a simulation that may be written to.
+        let mut data = self.data.copied().map_err(|error| wrong(&error.into()))?;
+        eye.draw(&mut data, self.target, self.distractions.as_ref(), view.rgb_mut())
+            .map_err(|error| wrong(&error))
     }
 
     /// Time, positions, velocities and, in the reacher, the target's place.
@@ -255,14 +410,18 @@ impl Env for Control {
         let model = self.data.model().clone();
         let (data, failed) = match self.data.copied() {
             Ok(data) => (Ok(data), self.failed.clone()),
-            Err(error) => (Data::new(&model), Some(error)),
+            Err(error) => (Data::new(&model), Some(error.into())),
         };
         let mut data = data.unwrap_or_else(|error| panic!("{}: {error}", self.task.name));
         let handles = Handles::of(self.task, &mut data);
         let handles = handles.unwrap_or_else(|error| panic!("{}: {error}", self.task.name));
+        let eye = self.eye.as_ref().map(|eye| {
+            let copy = eye.copied(&model, self.task);
+            copy.unwrap_or_else(|error| panic!("{}: {error}", self.task.name))
+        });
         Box::new(Control {
             task: self.task,
-            config: self.config,
+            config: self.config.clone(),
             spec: self.spec.clone(),
             data,
             handles,
@@ -271,6 +430,9 @@ impl Env for Control {
             numbers: self.numbers.clone(),
             shown: self.shown.clone(),
             controls: self.controls.clone(),
+            eye,
+            distractions: self.distractions.clone(),
+            people: RefCell::new(None),
             steps: self.steps,
             running: self.running,
             failed,

@@ -5,20 +5,24 @@
 //! Physics is MuJoCo's own library, opened at run time by `foveate-mujoco`; the models are dm_control's, see `models/NOTICE`.
 //!
 //! * [`TASKS`]: all tasks; one file per task in `tasks/`.
-//! * [`Control`]: a task as an [`Env`](foveate_core::Env).
+//! * [`Control`]: a task as an [`Env`](foveate_core::Env), with numbers or pictures to see.
+//! * [`DistractionConfig`]: what is changed in the pictures.
 //!
-//! **Invariant:** a task sees its simulation and its random stream, nothing else; no file is read here, the library comes from the
-//! caller.
+//! **Invariant:** a task sees its simulation and its random stream, nothing else; no file is read here, the library and
+//! pictures come from the caller.
 
 #![allow(clippy::manual_midpoint, reason = "formulas keep the original's order of operations")]
 #![allow(clippy::unnecessary_wraps, reason = "the functions of all tasks have one type")]
 
+mod distractions;
 mod env;
+mod eye;
 mod random;
 mod rewards;
 mod task;
 mod tasks;
 
-pub use env::{Control, ControlConfig, ControlError};
+pub use distractions::{BackgroundConfig, Clip, DistractionConfig, Source, Strength, catalogue};
+pub use env::{Control, ControlConfig, ControlError, Shown};
 pub use random::RandomState;
 pub use task::{TASKS, Task, task};

@@ -16,6 +16,8 @@ pub struct Task {
     pub about: &'static str,
     /// The model's XML.
     pub xml: &'static str,
+    /// How it is shown.
+    pub(crate) scenery: Scenery,
     /// Steps of the simulation per control step.
     pub(crate) substeps: u32,
     /// Whether the model has the Runge-Kutta integrator.
@@ -36,6 +38,23 @@ pub struct Task {
     pub(crate) observe: fn(&mut Parts<'_>, &mut [f64]) -> Result<(), MujocoError>,
     /// The reward of the last action.
     pub(crate) reward: fn(&mut Parts<'_>, &[f64]) -> Result<f64, MujocoError>,
+}
+
+/// How a task is shown, and what distractions may do to it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scenery {
+    /// Name of the camera.
+    pub(crate) camera: &'static str,
+    /// Whether the camera moves with the centre of mass of the root.
+    pub(crate) moving_camera: bool,
+    /// Name of the model's first body; it and all that hangs on it is the agent.
+    pub(crate) root: &'static str,
+    /// Name of the geom that stands where the task's target is, for a task that draws a target.
+    pub(crate) placed_target: Option<&'static str>,
+    /// Opacity of the floor before a distracting background.
+    pub(crate) floor_opacity: f32,
+    /// Whether a distracting camera stays above the floor and in front of the scene.
+    pub(crate) upper_half: bool,
 }
 
 /// What a task's functions work with.

@@ -1,14 +1,14 @@
-//! Compares all tasks with dm_control, whole episodes, bit by bit.
+//! Compares all tasks with dm_control: the numbers of whole episodes bit by bit, and pictures.
 //!
 //! `FOVEATE_WORLDS_PYTHON` names a Python with dm_control and mujoco; without it the test prints that it was skipped.
 //! `FOVEATE_CONTROL_EPISODES` is the number of seeds per task.
 
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
-use foveate_control::{Control, ControlConfig, TASKS};
-use foveate_core::{Action, Env};
+use foveate_control::{Control, ControlConfig, DistractionConfig, Shown, TASKS};
+use foveate_core::{Action, Env, ImageBuf, Observation};
 use foveate_mujoco::{Library, Search};
 
 fn number(pipe: &mut impl Read) -> f64 {
@@ -17,25 +17,136 @@ fn number(pipe: &mut impl Read) -> f64 {
     f64::from_le_bytes(bytes)
 }
 
-#[test]
-fn episodes_are_those_of_dm_control() {
+/// The library beside the Python of the tests; `None`, with a note, where there is none.
+fn library() -> Option<(PathBuf, Library)> {
     let Some(python) = std::env::var_os("FOVEATE_WORLDS_PYTHON").map(PathBuf::from) else {
         eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with dm_control; run cargo xtask test");
-        return;
+        return None;
     };
     let found =
         Search { library: None, python: Some(python.clone()) }.find().expect("mujoco is installed there");
-    let library = Library::open(&found.path).expect("the pinned version");
-    let episodes = std::env::var("FOVEATE_CONTROL_EPISODES").unwrap_or_else(|_| "2".into());
+    Some((python, Library::open(&found.path).expect("the pinned version")))
+}
+
+/// Starts the script.
+fn script(python: &Path, arguments: &[&str]) -> (Child, BufReader<ChildStdout>) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("oracle/suite.py");
     let mut child = Command::new(python)
         // With AVX-512, NumPy's exp and log1p differ from the C library's in the last bit; without, they are the same.
         .env("NPY_DISABLE_CPU_FEATURES", "X86_V4 AVX512_ICL AVX512_SPR")
-        .args(["-B".as_ref(), script.as_os_str(), episodes.as_ref()])
+        .args(["-B".as_ref(), script.as_os_str()])
+        .args(arguments)
         .stdout(Stdio::piped())
         .spawn()
         .expect("it starts");
-    let mut pipe = BufReader::with_capacity(1 << 20, child.stdout.take().expect("a pipe"));
+    let pipe = BufReader::with_capacity(1 << 20, child.stdout.take().expect("a pipe"));
+    (child, pipe)
+}
+
+#[test]
+fn pictures_are_those_of_dm_control() {
+    let Some((python, library)) = library() else { return };
+    let check = "import os; os.environ.setdefault('MUJOCO_GL', 'egl'); from dm_control import suite; \
+                 suite.load('cartpole', 'swingup').physics.render(8, 8)";
+    let drawn = Command::new(&python).args(["-B", "-c", check]).output().expect("it starts");
+    if !drawn.status.success() {
+        eprintln!("skipped: dm_control cannot draw here with MUJOCO_GL=egl");
+        return;
+    }
+    let (steps, every) = (40, 20);
+    let (mut child, mut pipe) = script(&python, &["pictures", "40", "20", "84x100"]);
+    for task in TASKS {
+        let config = ControlConfig { shown: Shown::Both, size: [100, 84], ..ControlConfig::default() };
+        let mut env = Control::new(&library, task, config).expect("it is made");
+        env.reset(Some(5));
+        let mut theirs = vec![0; 100 * 84 * 3];
+        let mut compare = |env: &Control, pipe: &mut BufReader<_>| {
+            pipe.read_exact(&mut theirs).expect("a picture");
+            let Some(ours) = env
+                .observation()
+                .picture()
+                .or(env.observation().part("image").and_then(Observation::picture))
+            else {
+                panic!("{}: no picture", task.name)
+            };
+            let sum: u64 = ours.rgb().iter().zip(&theirs).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
+            let mean = sum as f64 / theirs.len() as f64;
+            assert!(mean <= 0.5, "{}: the mean difference is {mean:.3} of 255", task.name);
+            mean
+        };
+        let mut means = vec![compare(&env, &mut pipe)];
+        for step in 1..=steps {
+            let action: Vec<f64> = task.actions.iter().map(|_| number(&mut pipe)).collect();
+            env.step(Action::Continuous(&action)).expect("a finite action");
+            if step % every == 0 {
+                means.push(compare(&env, &mut pipe));
+            }
+        }
+        eprintln!("{}: mean differences {means:.3?} of 255", task.name);
+        // People see the same.
+        let mut view = ImageBuf::black(100, 84);
+        env.render(&mut view).expect("it has a picture");
+        let shown = env.observation().part("image").and_then(Observation::picture).expect("a picture");
+        assert_eq!(view.as_image(), shown, "{}", task.name);
+    }
+    assert!(child.wait().expect("it was started here").success());
+}
+
+#[test]
+fn distractions_change_pictures_and_no_physics() {
+    let Some((_, library)) = library() else { return };
+    for task in TASKS {
+        let play = |text: &str, seed: u64| {
+            let distractions = DistractionConfig::parse_all(task.name, &[text]).expect("fine");
+            let config = ControlConfig {
+                shown: Shown::Both,
+                size: [64, 48],
+                distractions,
+                ..ControlConfig::default()
+            };
+            let mut env = Control::new(&library, task, config).expect("it is made");
+            env.reset(Some(seed));
+            let mut pictures = Vec::new();
+            let mut numbers = Vec::new();
+            for step in 0..12 {
+                let action: Vec<f64> = (0..task.actions.len()).map(|i| ((step + i) as f64).sin()).collect();
+                let reward = env.step(Action::Continuous(&action)).expect("a finite action").reward;
+                let picture =
+                    env.observation().part("image").and_then(Observation::picture).expect("a picture");
+                pictures.push(picture.rgb().to_vec());
+                numbers.extend(env.numbers());
+                numbers.push(reward);
+            }
+            (pictures, numbers)
+        };
+        let plain = play("original", 3);
+        for name in ["background", "colors", "camera", "distracting"] {
+            let still = play(name, 3);
+            assert_eq!(still.1, plain.1, "{} {name}: the physics", task.name);
+            assert!(still.0.iter().zip(&plain.0).all(|(a, b)| a != b), "{} {name}: every picture", task.name);
+            assert!(play(name, 3) == still, "{} {name}: the same seed", task.name);
+            let dynamic = play(&format!("{name}:dynamic=true"), 3);
+            assert_eq!(dynamic.1, plain.1, "{} {name}: the physics", task.name);
+            assert!(dynamic.0.last() != still.0.last(), "{} {name}: it moves", task.name);
+            // The base of a scale of nothing is the original, but for the background.
+            if name == "camera" || name == "colors" {
+                let none = play(&format!("{name}:level=0:dynamic=true"), 3);
+                let apart = |(a, b): (&Vec<u8>, &Vec<u8>)| {
+                    let sum: u64 = a.iter().zip(b).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
+                    sum as f64 / a.len() as f64
+                };
+                let most = none.0.iter().zip(&plain.0).map(apart).fold(0.0, f64::max);
+                assert!(most < 0.3, "{} {name}: {most:.3} of 255 without strength", task.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn episodes_are_those_of_dm_control() {
+    let Some((python, library)) = library() else { return };
+    let episodes = std::env::var("FOVEATE_CONTROL_EPISODES").unwrap_or_else(|_| "2".into());
+    let (mut child, mut pipe) = script(&python, &["numbers", &episodes]);
     let mut worst = Vec::new();
     for task in TASKS {
         let mut env = Control::new(&library, task, ControlConfig::default()).expect("it is made");

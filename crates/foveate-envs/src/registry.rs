@@ -148,6 +148,11 @@ pub struct WorldDescriptor {
     /// Whether its name or its options select code that runs with the user's rights. A file alone may then
     /// not request it.
     pub runs_code: bool,
+    /// Whether it needs a library that is not included in Foveate.
+    pub needs_library: bool,
+    /// For a world that does not [run code](Self::runs_code): the options that select code all the same, such as a library. A
+    /// file alone may not set them.
+    pub code_options: &'static [&'static str],
     /// For a world that [runs code](Self::runs_code): the options that a file may set nevertheless.
     pub file_options: &'static [&'static str],
     /// Whether agents' default settings fit it without adaptation.
@@ -273,6 +278,8 @@ impl WorldDescriptor {
             has_expert: false,
             has_process: false,
             runs_code: false,
+            needs_library: false,
+            code_options: &[],
             file_options: &[],
             default_agents_fit: false,
             fallback_picture: None,

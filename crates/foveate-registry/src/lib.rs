@@ -13,6 +13,7 @@
 
 mod ant;
 mod atari;
+pub mod control;
 pub mod gymnasium;
 mod pong;
 mod presets;
@@ -49,6 +50,12 @@ pub static WORLDS: Registry<WorldDescriptor> = Registry::new(
         &minigrid::DESCRIPTORS[11],
         &minigrid::DESCRIPTORS[12],
         &minigrid::DESCRIPTORS[13],
+        &control::DESCRIPTORS[0],
+        &control::DESCRIPTORS[1],
+        &control::DESCRIPTORS[2],
+        &control::DESCRIPTORS[3],
+        &control::DESCRIPTORS[4],
+        &control::DESCRIPTORS[5],
         &digits::DESCRIPTOR,
         &take_cover::DESCRIPTOR,
         &ant::DESCRIPTOR,

@@ -222,7 +222,7 @@ fn digits() -> Arc<Vec<Vec<u8>>> {
 #[test]
 fn worlds_in_this_process_keep_their_promises() {
     let mut asked = 0;
-    for world in WORLDS.iter().filter(|world| !world.has_process) {
+    for world in WORLDS.iter().filter(|world| !world.has_process && !world.needs_library) {
         let limited = world.options.iter().any(|option| option.name == "max_steps");
         let short: &[(&str, &str)] = if limited { &[("max_steps", "60")] } else { &[] };
         for picture in world.pictures {
@@ -286,6 +286,21 @@ fn take_cover_keeps_its_promises() {
         let world = WORLDS.find("take-cover").expect("it is there");
         for picture in ["exact", "fast"] {
             check(world, &request("take-cover", picture, &[]));
+        }
+    });
+}
+
+#[test]
+fn tasks_of_the_control_suite_keep_their_promises() {
+    with_packages("tasks_of_the_control_suite_keep_their_promises", "mujoco", || {
+        for world in WORLDS.iter().filter(|world| world.needs_library) {
+            check(world, &request(world.name, "state", &[]));
+            check(world, &request(world.name, "both", &[("repeat", "8"), ("size", "40x30")]));
+            let mut seen =
+                request(world.name, "pixels", &[("repeat", "4"), ("size", "32"), ("antialias", "false")]);
+            check(world, &seen);
+            seen.variants = vec!["distracting:level=hard:dynamic=true".into()];
+            check(world, &seen);
         }
     });
 }

@@ -48,7 +48,9 @@ impl Default for SkyGradient {
 #[derive(Clone, PartialEq, Eq)]
 pub struct CubeMap {
     side: usize,
-    /// Per level, from the largest to 1 × 1: `[6, side, side]` texels, R in the lowest byte.
+    /// Six, or one that all sides show.
+    faces: usize,
+    /// Per level, from the largest to 1 × 1: `[faces, side, side]` texels, R in the lowest byte.
     levels: Vec<Vec<u32>>,
 }
 
@@ -64,7 +66,7 @@ impl CubeMap {
     /// [`RenderError::TextureSide`] and [`RenderError::TextureBytes`].
     pub fn from_faces(side: usize, rgb: &[u8]) -> Result<CubeMap, RenderError> {
         Self::check(side, FACES, rgb.len())?;
-        Ok(Self::of_texels(side, rgb.chunks_exact(3).map(texel).collect()))
+        Ok(Self::of_texels(side, FACES, rgb.chunks_exact(3).map(texel).collect()))
     }
 
     /// Shows one square picture on all six faces, as the Distracting Control Suite does.
@@ -74,8 +76,7 @@ impl CubeMap {
     pub fn from_picture(picture: Image<'_>) -> Result<CubeMap, RenderError> {
         let side = picture.width();
         Self::check(side, 1, picture.rgb().len())?;
-        let face: Vec<u32> = picture.rgb().chunks_exact(3).map(texel).collect();
-        Ok(Self::of_texels(side, face.repeat(FACES)))
+        Ok(Self::of_texels(side, 1, picture.rgb().chunks_exact(3).map(texel).collect()))
     }
 
     /// Makes the sky of two colours, bit-identical to MuJoCo's.
@@ -114,7 +115,7 @@ impl CubeMap {
                 }
             }
         }
-        Ok(Self::of_texels(side, texels))
+        Ok(Self::of_texels(side, FACES, texels))
     }
 
     /// Side of a face in texels.
@@ -127,12 +128,18 @@ impl CubeMap {
         self.levels.len()
     }
 
-    /// The texels of a level, `[6, side, side]`, R in the lowest byte.
+    /// The texels of a level, `[faces, side, side]` with six faces or one that all sides show, R in the lowest byte.
     ///
     /// # Panics
     /// When `level` is not below [`levels`](CubeMap::levels).
     pub fn level(&self, level: usize) -> &[u32] {
         &self.levels[level]
+    }
+
+    /// The texels of one of the six sides at a level, `[side, side]`.
+    pub(crate) fn face(&self, level: usize, face: usize) -> &[u32] {
+        let side = self.side >> level;
+        &self.levels[level][face.min(self.faces - 1) * side * side..][..side * side]
     }
 
     fn check_side(side: usize) -> Result<(), RenderError> {
@@ -151,7 +158,7 @@ impl CubeMap {
         Err(RenderError::TextureBytes { faces, side, expected, actual })
     }
 
-    fn of_texels(side: usize, texels: Vec<u32>) -> CubeMap {
+    fn of_texels(side: usize, faces: usize, texels: Vec<u32>) -> CubeMap {
         let mut levels = vec![texels];
         let mut at = side;
         while at > 1 {
@@ -159,7 +166,7 @@ impl CubeMap {
             levels.push(smaller);
             at /= 2;
         }
-        CubeMap { side, levels }
+        CubeMap { side, faces, levels }
     }
 }
 
@@ -173,7 +180,7 @@ impl std::fmt::Debug for CubeMap {
 /// The next level: the mean of 2 × 2 texels, rounded. Of an odd side, the last row and column are left out.
 fn halve(side: usize, texels: &[u32]) -> Vec<u32> {
     let half = side / 2;
-    let mut smaller = Vec::with_capacity(FACES * half * half);
+    let mut smaller = Vec::with_capacity(texels.len() / 4);
     for face in texels.chunks_exact(side * side) {
         for y in 0..half {
             let rows = [&face[2 * y * side..][..side], &face[(2 * y + 1) * side..][..side]];

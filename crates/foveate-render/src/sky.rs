@@ -74,7 +74,7 @@ fn sample(map: &CubeMap, face: usize, at: [f32; 2], rho: f32) -> u32 {
 
 fn bilinear(map: &CubeMap, level: usize, face: usize, at: [f32; 2]) -> u32 {
     let side = map.side() >> level;
-    let texels = &map.level(level)[face * side * side..][..side * side];
+    let texels = map.face(level, face);
     let place = |x: f32| {
         let x = x * side as f32 - 0.5;
         let whole = x.floor();

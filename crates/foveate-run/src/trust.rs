@@ -20,7 +20,14 @@ use crate::worlds::{WORLDS, WRAP, default_world};
 /// Whether a file may set this option of a world that the command line names: an option that selects no code
 /// and opens no file.
 fn is_harmless(world: &str, option: &str) -> bool {
-    option == WRAP || WORLDS.get(world).is_some_and(|world| world.file_options.contains(&option))
+    option == WRAP
+        || WORLDS.get(world).is_some_and(|world| {
+            if world.runs_code {
+                world.file_options.contains(&option)
+            } else {
+                !world.code_options.contains(&option)
+            }
+        })
 }
 
 /// Longer hints are not given.
@@ -146,13 +153,14 @@ impl FileWorld {
             return Ok(flags.request());
         }
         let request = flags.over(asked);
-        if is_native(&request.id) || flags.trust == Trust::AnyWorld {
-            return Ok(request);
-        }
-        foveate_registry::world(&request.id).map_err(suggest::named)?;
         let said = |(name, value): (&String, &String)| {
             is_harmless(&request.id, name) || flags.options.get(name) == Some(value)
         };
+        let native = is_native(&request.id);
+        if native && request.options.iter().all(said) || flags.trust == Trust::AnyWorld {
+            return Ok(request);
+        }
+        foveate_registry::world(&request.id).map_err(suggest::named)?;
         if flags.id.is_some() && request.options.iter().all(said) {
             return Ok(request);
         }

@@ -11,8 +11,10 @@ use foveate_envs::shift::{MissingPictures, Plan, Shifted};
 use foveate_envs::wrap::{Wrapped, Wrappers};
 use foveate_gym::Settings;
 pub use foveate_gym::{Checked, Doctor, Family, Finding, Verdict};
+use foveate_registry::control;
 use foveate_registry::gymnasium::with_traceback;
 pub use foveate_registry::{WORLDS, WRAP, default_world};
+use serde::Serialize;
 
 use crate::budget::Need;
 use crate::data_files;
@@ -131,6 +133,34 @@ pub fn check_env(
 /// When there is no Python that can host environments.
 pub fn doctor() -> Result<Doctor, RunError> {
     foveate_gym::doctor().map_err(|error| with_traceback(error).into())
+}
+
+/// What is known about MuJoCo's library.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Mujoco {
+    /// Whether it can be used.
+    pub works: bool,
+    /// Its version.
+    pub version: Option<String>,
+    /// Its file.
+    pub path: Option<String>,
+    /// What led to the file, such as a variable or a folder.
+    pub named_by: Option<String>,
+    /// Why it does not work, with the command that helps; empty if it does.
+    pub why: String,
+}
+
+/// Looks for MuJoCo's library, which the tasks of the DeepMind Control suite need, and opens it.
+pub fn mujoco() -> Mujoco {
+    let found = control::find(None);
+    let opened = found.clone().and_then(|_| control::open(None));
+    Mujoco {
+        works: opened.is_ok(),
+        version: opened.as_ref().ok().map(|library| library.version().to_owned()),
+        path: found.as_ref().ok().map(|found| found.path.display().to_string()),
+        named_by: found.ok().map(|found| found.by),
+        why: opened.err().map(|error| error.to_string()).unwrap_or_default(),
+    }
 }
 
 /// Whether every copy of the world `id` may have its own process.

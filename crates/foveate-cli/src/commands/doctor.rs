@@ -1,14 +1,14 @@
 //! `foveate doctor`
 
 use clap::Args;
-use foveate::run::worlds::{Doctor as Report, doctor};
+use foveate::run::worlds::{Doctor as Report, doctor, mujoco};
 
 use crate::out;
 
-/// Check that the dependencies of Gymnasium environments are installed
+/// Check that the dependencies of Gymnasium environments and of DeepMind Control are installed
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Native worlds need no Python. gym:ID uses the interpreter that FOVEATE_PYTHON names, else that of
+Native worlds need no Python; tasks of DeepMind Control need MuJoCo's library. gym:ID uses the interpreter that FOVEATE_PYTHON names, else that of
 the active virtual environment, else python3. The command creates and steps one environment of each
 family and prints the pip command for what is missing.
 
@@ -23,10 +23,19 @@ pub(crate) struct Doctor {
 
 impl Doctor {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let report = doctor()?;
+        let mujoco = mujoco();
         if self.json {
-            return Ok(out::say_json(&serde_json::to_value(&report)?)?);
+            let mut report = serde_json::to_value(doctor()?)?;
+            report["mujoco"] = serde_json::to_value(&mujoco)?;
+            return Ok(out::say_json(&report)?);
         }
+        out::say(&match (&mujoco.version, &mujoco.path, &mujoco.named_by) {
+            (Some(version), Some(path), Some(by)) => {
+                format!("MuJoCo {version}, {path} (found by {by}): tasks of DeepMind Control can run")
+            }
+            _ => format!("no DeepMind Control: {}", mujoco.why),
+        })?;
+        let report = doctor()?;
         let Report { python, named_by, version, gymnasium, numpy, families } = &report;
         out::say(&format!("Python {version}, {python} (named by {named_by})"))?;
         out::say(&format!("gymnasium {gymnasium}, numpy {numpy}: any environment of your own can run"))?;

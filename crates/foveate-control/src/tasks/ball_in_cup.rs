@@ -2,7 +2,7 @@
 
 use foveate_mujoco::MujocoError;
 
-use crate::task::{Parts, Task};
+use crate::task::{Parts, Scenery, Task};
 
 /// Names of the actions.
 pub(crate) const ACTIONS: &[&str] = &["force x", "force z"];
@@ -16,6 +16,14 @@ pub(crate) const CATCH: Task = Task {
     suite: ["ball_in_cup", "catch"],
     about: "a cup shall swing a ball on a string up and catch it; the reward is sparse",
     xml: include_str!("../models/ball_in_cup.xml"),
+    scenery: Scenery {
+        camera: "cam0",
+        moving_camera: false,
+        root: "cup",
+        placed_target: None,
+        floor_opacity: 0.3,
+        upper_half: true,
+    },
     substeps: 10,
     runge_kutta: false,
     rate: 50.0,

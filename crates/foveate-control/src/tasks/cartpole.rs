@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use foveate_mujoco::MujocoError;
 
 use crate::rewards::{gaussian_around, gaussian_around_in_array, quadratic_around};
-use crate::task::{Parts, Task};
+use crate::task::{Parts, Scenery, Task};
 
 /// Names of the actions.
 pub(crate) const ACTIONS: &[&str] = &["force"];
@@ -18,6 +18,14 @@ pub(crate) const SWINGUP: Task = Task {
     suite: ["cartpole", "swingup"],
     about: "a cart shall swing its pole up from below and keep it there, near the middle",
     xml: include_str!("../models/cartpole.xml"),
+    scenery: Scenery {
+        camera: "fixed",
+        moving_camera: false,
+        root: "cart",
+        placed_target: None,
+        floor_opacity: 0.3,
+        upper_half: true,
+    },
     substeps: 1,
     runge_kutta: true,
     rate: 100.0,

@@ -3,7 +3,7 @@
 use foveate_mujoco::MujocoError;
 
 use crate::rewards::linear_above;
-use crate::task::{Parts, Task, radians};
+use crate::task::{Parts, Scenery, Task, radians};
 
 /// Names of the actions.
 pub(crate) const ACTIONS: &[&str] =
@@ -35,6 +35,14 @@ pub(crate) const RUN: Task = Task {
     suite: ["cheetah", "run"],
     about: "a planar animal shall run as fast as it can, up to 10 m/s",
     xml: include_str!("../models/cheetah.xml"),
+    scenery: Scenery {
+        camera: "side",
+        moving_camera: true,
+        root: "torso",
+        placed_target: None,
+        floor_opacity: 1.0,
+        upper_half: true,
+    },
     substeps: 1,
     runge_kutta: false,
     rate: 100.0,

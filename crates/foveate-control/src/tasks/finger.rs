@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use foveate_mujoco::MujocoError;
 
-use crate::task::{Parts, Task, radians};
+use crate::task::{Parts, Scenery, Task, radians};
 
 /// Names of the actions.
 pub(crate) const ACTIONS: &[&str] = &["proximal", "distal"];
@@ -27,6 +27,14 @@ pub(crate) const SPIN: Task = Task {
     suite: ["finger", "spin"],
     about: "a finger shall keep a body on a hinge spinning; the reward is sparse",
     xml: include_str!("../models/finger.xml"),
+    scenery: Scenery {
+        camera: "cam0",
+        moving_camera: false,
+        root: "proximal",
+        placed_target: None,
+        floor_opacity: 0.3,
+        upper_half: true,
+    },
     substeps: 2,
     runge_kutta: false,
     rate: 50.0,

@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use foveate_mujoco::MujocoError;
 
-use crate::task::{Parts, Task, radians};
+use crate::task::{Parts, Scenery, Task, radians};
 
 /// Names of the actions.
 pub(crate) const ACTIONS: &[&str] = &["shoulder", "wrist"];
@@ -18,6 +18,14 @@ pub(crate) const EASY: Task = Task {
     suite: ["reacher", "easy"],
     about: "an arm with two joints shall keep its finger in a target",
     xml: include_str!("../models/reacher.xml"),
+    scenery: Scenery {
+        camera: "fixed",
+        moving_camera: false,
+        root: "arm",
+        placed_target: Some("target"),
+        floor_opacity: 0.0,
+        upper_half: false,
+    },
     substeps: 1,
     runge_kutta: false,
     rate: 50.0,

@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use foveate_mujoco::MujocoError;
 
 use crate::rewards::{gaussian_above, linear_above};
-use crate::task::{Parts, Task, radians};
+use crate::task::{Parts, Scenery, Task, radians};
 
 /// Names of the actions.
 pub(crate) const ACTIONS: &[&str] =
@@ -44,6 +44,14 @@ pub(crate) const WALK: Task = Task {
     suite: ["walker", "walk"],
     about: "a planar figure with two legs shall stand up and walk at 1 m/s",
     xml: include_str!("../models/walker.xml"),
+    scenery: Scenery {
+        camera: "side",
+        moving_camera: true,
+        root: "torso",
+        placed_target: None,
+        floor_opacity: 1.0,
+        upper_half: true,
+    },
     substeps: 10,
     runge_kutta: false,
     rate: 40.0,
