@@ -1,6 +1,7 @@
-//! Gradients of softmax attention to patches, for learning where an expert looks.
+//! Gradients of attention to patches, for learning where an expert looks.
 //!
-//! Votes are a distribution over patches: v = mean of the rows of softmax(Q Kᵀ / s). What the expert looks at is another one,
+//! Votes are a distribution over patches: v = mean of the rows of softmax(Q Kᵀ / s), or, for attention with `ReLU` features f,
+//! v_i = f(q_i)·Σ_j f(k_j), divided by the sum of all, in linear time. What the expert looks at is another distribution,
 //! y: each of its points counts, by its weight, for the patch whose centre is nearest. The loss is the cross entropy
 //! −Σ y ln(v + ε), so the attention learns from the expert's gaze what evolution finds by trial (learning from gaze: Zhang et al.
 //! 2018, "AGIL: Learning attention from human for visuomotor tasks"). The agent itself only ever receives pictures.
@@ -12,9 +13,9 @@ use foveate_kernels::Level;
 use foveate_kernels::elementwise::{add, add_rows, softmax, softmax_backward};
 use foveate_kernels::gemm::{Gemm, View};
 
-use crate::bottleneck::BottleneckConfig;
+use crate::bottleneck::{Aggregation, BottleneckConfig};
 use crate::params::Params;
-use crate::voting::VotingConfig;
+use crate::voting::{Relu, VotingConfig};
 
 /// Added to votes, whose logarithm would otherwise be infinite.
 const EPSILON: f32 = 1e-8;
@@ -25,10 +26,21 @@ pub struct GazeStudent {
     params: Params,
     config: BottleneckConfig,
     grid: PatchGrid,
+    votes: Votes,
     /// Numbers of an action of the agent.
     actions: usize,
     level: Level,
     scratch: Scratch,
+}
+
+/// How patches vote.
+#[derive(Debug, Clone, Copy)]
+enum Votes {
+    Softmax,
+    /// max(x, 0) + epsilon of queries and keys.
+    Relu {
+        epsilon: f32,
+    },
 }
 
 #[derive(Debug, Clone, Default)]
@@ -48,6 +60,8 @@ struct Scratch {
     d_attention: Vec<f32>,
     /// `[patches]`
     votes: Vec<f32>,
+    /// `[2, d]`: sums of the features of keys, and their gradients.
+    sums: Vec<f32>,
     /// `[patches]`: the share of each patch in the gaze.
     gaze: Vec<f32>,
     /// Gradients of a piece: of `query.bias`, `query.weight`, `key.bias`, `key.weight`.
@@ -58,8 +72,8 @@ struct Scratch {
 const TENSORS: [&str; 4] = ["query.bias", "query.weight", "key.bias", "key.weight"];
 
 impl GazeStudent {
-    /// The student of a bottleneck in an agent of these `tensors` and so many `actions`; `None` unless it votes by softmax over
-    /// the colours of patches.
+    /// The student of a bottleneck in an agent of these `tensors` and so many `actions`; `None` unless it votes by softmax, or by
+    /// `ReLU` features of queries and keys themselves, over the colours of patches.
     ///
     /// # Errors
     /// When the configuration makes no sense; see [`BottleneckConfig::check`].
@@ -69,12 +83,22 @@ impl GazeStudent {
         actions: usize,
     ) -> Result<Option<Self>, PolicyError> {
         let grid = config.check()?;
-        if !matches!(config.voting, VotingConfig::Softmax(_)) || config.depth {
+        let votes = match config.voting {
+            VotingConfig::Softmax(_) => Votes::Softmax,
+            VotingConfig::Relu(Relu { features: 0, epsilon, .. }) => {
+                // Queries and keys are both divided by the root of the divisor, which the shares of votes do not show.
+                let divisor = config.scale.divisor(config.patch_len(), config.query_dim);
+                Votes::Relu { epsilon: (epsilon * divisor.sqrt()) as f32 }
+            }
+            _ => return Ok(None),
+        };
+        if config.depth || config.aggregation != Aggregation::Ones {
             return Ok(None);
         }
         Ok(Some(GazeStudent {
             params: Params::zeros(tensors),
             grid,
+            votes,
             actions,
             level: Level::best(),
             scratch: Scratch::default(),
@@ -137,35 +161,40 @@ impl GazeStudent {
 
     /// Adds the gradient of the loss of the step whose patches and gaze are at hand to the own ones; returns the loss.
     fn step(&mut self) -> f64 {
-        let GazeStudent { params, config, grid, level, scratch, .. } = self;
-        let Scratch {
-            gemm,
-            patches,
-            queries,
-            keys,
-            d_queries,
-            d_keys,
-            attention,
-            d_attention,
-            votes,
-            gaze,
-            own,
-            ..
-        } = scratch;
-        let (level, n, d, width) = (*level, grid.len(), config.query_dim, config.patch_len());
-        let factor = (1.0 / config.scale.divisor(width, d)) as f32;
+        let (level, n, d, width) =
+            (self.level, self.grid.len(), self.config.query_dim, self.config.patch_len());
+        let Scratch { gemm, patches, queries, keys, d_queries, d_keys, .. } = &mut self.scratch;
         for numbers in [&mut *queries, keys, d_queries, d_keys] {
             numbers.resize(n * d, 0.0);
         }
-        attention.resize(n * n, 0.0);
-        d_attention.resize(n * n, 0.0);
-
         let patches = View::new(patches, n, width);
-        let [query_bias, query_weight, key_bias, key_weight] = TENSORS.map(|name| params.get(name));
+        let [query_bias, query_weight, key_bias, key_weight] = TENSORS.map(|name| self.params.get(name));
         for (bias, weight, to) in [(query_bias, query_weight, &mut *queries), (key_bias, key_weight, keys)] {
             let weight = View::new(weight, d, width).transposed();
             gemm.product_plus(level, patches, weight, bias, to);
         }
+        let loss = match self.votes {
+            Votes::Softmax => self.softmax_votes(),
+            Votes::Relu { epsilon } => self.relu_votes(epsilon),
+        };
+        let Scratch { gemm, patches, d_queries, d_keys, own, .. } = &mut self.scratch;
+        let patches = View::new(patches, n, width);
+        let [query_bias, query_weight, key_bias, key_weight] = own;
+        for (rows, bias, weight) in [(d_queries, query_bias, query_weight), (d_keys, key_bias, key_weight)] {
+            add_rows(bias, rows);
+            gemm.add_product(level, View::new(rows, n, d).transposed(), patches, weight);
+        }
+        loss
+    }
+
+    /// Writes the gradients of queries and keys; returns the loss.
+    fn softmax_votes(&mut self) -> f64 {
+        let (level, n, d) = (self.level, self.grid.len(), self.config.query_dim);
+        let factor = (1.0 / self.config.scale.divisor(self.config.patch_len(), d)) as f32;
+        let Scratch { gemm, queries, keys, d_queries, d_keys, attention, d_attention, votes, gaze, .. } =
+            &mut self.scratch;
+        attention.resize(n * n, 0.0);
+        d_attention.resize(n * n, 0.0);
         gemm.product(level, View::new(queries, n, d), View::new(keys, n, d).transposed(), attention);
         softmax(level, attention, n, factor);
         votes.clear();
@@ -186,10 +215,48 @@ impl GazeStudent {
         let of_scores = View::new(d_attention, n, n);
         gemm.product(level, of_scores, View::new(keys, n, d), d_queries);
         gemm.product(level, of_scores.transposed(), View::new(queries, n, d), d_keys);
-        let [query_bias, query_weight, key_bias, key_weight] = own;
-        for (rows, bias, weight) in [(d_queries, query_bias, query_weight), (d_keys, key_bias, key_weight)] {
-            add_rows(bias, rows);
-            gemm.add_product(level, View::new(rows, n, d).transposed(), patches, weight);
+        loss
+    }
+
+    /// Writes the gradients of queries and keys; returns the loss. Numbers are summed patch by patch, the same on all
+    /// instruction sets.
+    fn relu_votes(&mut self, epsilon: f32) -> f64 {
+        let d = self.config.query_dim;
+        let Scratch { queries, keys, d_queries, d_keys, votes, gaze, sums, .. } = &mut self.scratch;
+        sums.clear();
+        sums.resize(2 * d, 0.0);
+        let (of_keys, d_of_keys) = sums.split_at_mut(d);
+        for key in keys.chunks_exact(d) {
+            for (sum, &x) in of_keys.iter_mut().zip(key) {
+                *sum += x.max(0.0) + epsilon;
+            }
+        }
+        votes.clear();
+        votes.extend(queries.chunks_exact(d).map(|query| {
+            query.iter().zip(&*of_keys).map(|(&x, &sum)| (x.max(0.0) + epsilon) * sum).sum::<f32>()
+        }));
+        let total = votes.iter().sum::<f32>().max(f32::MIN_POSITIVE);
+        // The gradient of the shares of votes, and its mean under them.
+        let (mut loss, mut mean) = (0.0, 0.0);
+        for (vote, &gaze) in votes.iter_mut().zip(&*gaze) {
+            let share = *vote / total;
+            loss -= f64::from(gaze) * f64::from(share + EPSILON).ln();
+            *vote = -gaze / (share + EPSILON);
+            mean += *vote * share;
+        }
+        for ((query, d_query), &vote) in
+            queries.chunks_exact(d).zip(d_queries.chunks_exact_mut(d)).zip(&*votes)
+        {
+            let d_score = (vote - mean) / total;
+            for k in 0..d {
+                d_of_keys[k] += d_score * (query[k].max(0.0) + epsilon);
+                d_query[k] = if query[k] > 0.0 { d_score * of_keys[k] } else { 0.0 };
+            }
+        }
+        for (key, d_key) in keys.chunks_exact(d).zip(d_keys.chunks_exact_mut(d)) {
+            for k in 0..d {
+                d_key[k] = if key[k] > 0.0 { d_of_keys[k] } else { 0.0 };
+            }
         }
         loss
     }

@@ -10,21 +10,26 @@ use serde_json::json;
 
 const SIZE: [usize; 2] = [31, 23];
 
+/// The kernels whose attention learns.
+const KERNELS: [&str; 2] = ["softmax", "relu"];
+
 /// 5 × 7 columns of patches of 7 pixels at a distance of 4.
-fn config() -> AttentionAgentConfig {
-    serde_json::from_value(json!({ "image": SIZE, "top_k": 2, "hidden": 4, "actions": [[-1.0, 1.0]] }))
-        .expect("a good configuration")
+fn config(kernel: &str) -> AttentionAgentConfig {
+    let voting = json!({ "kernel": kernel });
+    let config =
+        json!({ "image": SIZE, "top_k": 2, "hidden": 4, "actions": [[-1.0, 1.0]], "voting": voting });
+    serde_json::from_value(config).expect("a good configuration")
 }
 
-fn student(params: &[f32]) -> Box<dyn Student> {
-    let whole = config().student().expect("good").expect("it learns");
-    let mut student = whole.gaze_student().expect("it has softmax attention");
+fn student(kernel: &str, params: &[f32]) -> Box<dyn Student> {
+    let whole = config(kernel).student().expect("good").expect("it learns");
+    let mut student = whole.gaze_student().expect("its attention learns");
     student.set_params(params).expect("the right count");
     student
 }
 
 fn drawn(seed: u64) -> Vec<f32> {
-    config().initial_params(Init::Torch, Seed::root(seed)).iter().map(|w| 3.0 * w).collect()
+    config("softmax").initial_params(Init::Torch, Seed::root(seed)).iter().map(|w| 3.0 * w).collect()
 }
 
 /// Grey noise with orange spots of 5 pixels, at which the expert looks, one, two or none in a step.
@@ -56,7 +61,7 @@ fn spots(steps: usize, seed: u64) -> Demonstration {
 }
 
 /// The loss by its definition, in double precision.
-fn loss(params: &[f64], demonstration: &Demonstration, step: usize) -> f64 {
+fn loss(kernel: &str, params: &[f64], demonstration: &Demonstration, step: usize) -> f64 {
     let ([width, height], d, wide) = (SIZE, 4, 147);
     let (columns, rows) = ((width - 7) / 4 + 1, (height - 7) / 4 + 1);
     let n = columns * rows;
@@ -80,11 +85,24 @@ fn loss(params: &[f64], demonstration: &Demonstration, step: usize) -> f64 {
     let queries = project(&params[..d], &params[d..end]);
     let keys = project(&params[end..end + d], &params[end + d..2 * end]);
     let mut votes = vec![0.0; n];
-    for query in &queries {
-        let score = |key: &Vec<f64>| query.iter().zip(key).map(|(q, k)| q * k).sum::<f64>() / 147f64.sqrt();
-        let e: Vec<f64> = keys.iter().map(|key| score(key).exp()).collect();
-        let total: f64 = e.iter().sum();
-        votes.iter_mut().zip(&e).for_each(|(vote, e)| *vote += e / total / n as f64);
+    if kernel == "softmax" {
+        for query in &queries {
+            let score =
+                |key: &Vec<f64>| query.iter().zip(key).map(|(q, k)| q * k).sum::<f64>() / 147f64.sqrt();
+            let e: Vec<f64> = keys.iter().map(|key| score(key).exp()).collect();
+            let total: f64 = e.iter().sum();
+            votes.iter_mut().zip(&e).for_each(|(vote, e)| *vote += e / total / n as f64);
+        }
+    } else {
+        // All pairs, and features as the agent has them.
+        let feature = |x: f64| (x / 147f64.powf(0.25)).max(0.0) + 0.001;
+        let pair =
+            |q: &[f64], k: &[f64]| q.iter().zip(k).map(|(&q, &k)| feature(q) * feature(k)).sum::<f64>();
+        for (vote, query) in votes.iter_mut().zip(&queries) {
+            *vote = keys.iter().map(|key| pair(query, key)).sum();
+        }
+        let total: f64 = votes.iter().sum();
+        votes.iter_mut().for_each(|vote| *vote /= total);
     }
     let points = &demonstration.gaze[step];
     let total: f64 = points.iter().map(|point| f64::from(point.weight)).sum();
@@ -102,29 +120,35 @@ fn loss(params: &[f64], demonstration: &Demonstration, step: usize) -> f64 {
 
 #[test]
 fn the_gradient_is_that_of_the_definition_on_every_instruction_set() {
+    for kernel in KERNELS {
+        check_gradient(kernel);
+    }
+}
+
+fn check_gradient(kernel: &str) {
     let (params, demonstration) = (drawn(1), spots(9, 2));
-    assert_eq!(student(&params).learns(), 0..2 * (4 + 4 * 147), "queries and keys");
+    assert_eq!(student(kernel, &params).learns(), 0..2 * (4 + 4 * 147), "queries and keys");
     let mut first: Option<(u64, Vec<f32>)> = None;
     for level in Level::available() {
-        let config = config();
+        let config = config(kernel);
         let of_config = GazeStudent::new(config.bottleneck(), config.tensors(), 1).expect("good");
-        let mut student = of_config.expect("softmax").with_level(level);
+        let mut student = of_config.expect("its attention learns").with_level(level);
         student.set_params(&params).expect("the right count");
         let mut gradient = vec![0.0; params.len()];
         let loss = student.study(&demonstration, 1..9, 0, &mut gradient);
         let bits = (loss.to_bits(), gradient);
-        assert_eq!(first.get_or_insert(bits.clone()), &bits, "{level}");
+        assert_eq!(first.get_or_insert(bits.clone()), &bits, "{kernel}, {level}");
     }
     let (got, gradient) = first.expect("there is a level");
     let mut flat: Vec<f64> = params.iter().map(|&w| f64::from(w)).collect();
-    let whole = |flat: &[f64]| (1..9).map(|step| loss(flat, &demonstration, step)).sum::<f64>();
+    let whole = |flat: &[f64]| (1..9).map(|step| loss(kernel, flat, &demonstration, step)).sum::<f64>();
     let truth = whole(&flat);
     assert!(
         (f64::from_bits(got) - truth).abs() < 1e-4 * truth,
-        "{} by definition {truth}",
+        "{kernel}: {} by definition {truth}",
         f64::from_bits(got)
     );
-    let learns = student(&params).learns();
+    let learns = student(kernel, &params).learns();
     assert!(gradient[learns.end..].iter().all(|&g| g == 0.0), "the controller does not learn");
     let largest = gradient.iter().fold(0.0, |most: f64, g| most.max(f64::from(g.abs())));
     for i in (0..learns.end).step_by(37) {
@@ -138,7 +162,7 @@ fn the_gradient_is_that_of_the_definition_on_every_instruction_set() {
         let got = f64::from(gradient[i]);
         assert!(
             (got - truth).abs() <= 1e-3 * truth.abs() + 1e-4 * largest,
-            "weight {i}: {got}, by differences {truth}, the largest is {largest}"
+            "{kernel}, weight {i}: {got}, by differences {truth}, the largest is {largest}"
         );
     }
 }
@@ -146,8 +170,14 @@ fn the_gradient_is_that_of_the_definition_on_every_instruction_set() {
 /// After some steps of Adam (Kingma and Ba 2015) the agent's first choice is a patch on a spot.
 #[test]
 fn an_agent_attends_to_what_the_expert_looks_at() {
-    let mut params = config().initial_params(Init::Torch, Seed::root(3));
-    let mut student = student(&params);
+    for kernel in KERNELS {
+        check_attention(kernel);
+    }
+}
+
+fn check_attention(kernel: &str) {
+    let mut params = config(kernel).initial_params(Init::Torch, Seed::root(3));
+    let mut student = student(kernel, &params);
     let learns = student.learns();
     let (mut mean, mut square) = (vec![0.0; learns.len()], vec![0.0; learns.len()]);
     let shown = spots(60, 4);
@@ -164,7 +194,7 @@ fn an_agent_attends_to_what_the_expert_looks_at() {
             params[i] -= 0.02 * m / (s.sqrt() + 1e-8);
         }
     }
-    let mut agent = PolicyAgent::new(AttentionAgent::new(config()).expect("good"));
+    let mut agent = PolicyAgent::new(AttentionAgent::new(config(kernel)).expect("good"));
     agent.set_params(&params).expect("the right count");
     let new = spots(60, 5);
     let (mut frame, mut near, mut all) = (ImageBuf::black(SIZE[0], SIZE[1]), 0, 0);
@@ -180,15 +210,18 @@ fn an_agent_attends_to_what_the_expert_looks_at() {
         near += usize::from(off(x, point.x, SIZE[0]) <= 4.5 && off(y, point.y, SIZE[1]) <= 4.5);
         all += 1;
     }
-    assert!(near * 10 >= all * 9, "{near} of {all}");
+    assert!(near * 10 >= all * 9, "{kernel}: {near} of {all}");
 }
 
 #[test]
-fn only_softmax_attention_has_one() {
+fn only_softmax_and_relu_attention_have_one() {
     let has = |settings| {
         let config: AttentionAgentConfig = serde_json::from_value(settings).expect("good");
         config.student().expect("good").expect("it learns").gaze_student().is_some()
     };
     assert!(has(json!({})));
-    assert!(!has(json!({ "voting": { "kernel": "relu" } })));
+    assert!(has(json!({ "voting": { "kernel": "relu" } })));
+    for voting in [json!({ "kernel": "relu", "features": 4 }), json!({ "kernel": "exp" })] {
+        assert!(!has(json!({ "voting": voting })), "{voting}");
+    }
 }

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 
 use foveate_core::{
-    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, IMAGE, ImageBuf, Observation, ObservationSpace,
-    Parts as Named, PixelShape, SENSORS, Step,
+    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, GazePoint, IMAGE, ImageBuf, Observation,
+    ObservationSpace, Parts as Named, PixelShape, SENSORS, Step,
 };
 use foveate_mujoco::{Data, Library, Model, MujocoError};
 use foveate_render::{RenderSettings, Renderer};
@@ -389,6 +389,17 @@ impl Env for Control {
         let mut data = self.data.copied().map_err(|error| wrong(&error.into()))?;
         eye.draw(&mut data, self.target, self.distractions.as_ref(), view.rgb_mut())
             .map_err(|error| wrong(&error))
+    }
+
+    /// The agent's own bodies, what it acts on, and its target.
+    fn gaze(&mut self, points: &mut Vec<GazePoint>) -> Result<(), EnvError> {
+        points.clear();
+        if !self.running {
+            return Err(EnvError::NeedsReset { env: self.spec.id.clone() });
+        }
+        let Some(eye) = &self.eye else { return Err(EnvError::NoGaze { env: self.spec.id.clone() }) };
+        eye.gaze(points);
+        Ok(())
     }
 
     /// Time, positions, velocities and, in the reacher, the target's place.

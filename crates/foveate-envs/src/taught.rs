@@ -1,8 +1,8 @@
 //! [`Taught`]: a world whose expert is a trained agent.
 
 use foveate_core::{
-    ActContext, Action, Agent, Env, EnvError, EnvSpec, Fact, GridView, ImageBuf, Observation, Seed,
-    StateEdit, Step, StepDerivatives,
+    ActContext, Action, Agent, Env, EnvError, EnvSpec, Fact, GazePoint, GridView, ImageBuf, Observation,
+    Seed, StateEdit, Step, StepDerivatives,
 };
 
 /// A world whose expert is an agent, a teacher for one that sees less, or otherwise.
@@ -81,6 +81,10 @@ impl Env for Taught {
         }
         action.copy_from_slice(decision.action);
         Ok(())
+    }
+
+    fn gaze(&mut self, points: &mut Vec<GazePoint>) -> Result<(), EnvError> {
+        self.env.gaze(points)
     }
 
     fn derivatives(&self, action: &[f64], derivatives: &mut StepDerivatives) -> Result<(), EnvError> {

@@ -69,14 +69,13 @@ mod tests {
             turns += 1;
             turns < 3
         };
-        let slept = supervised(SHORT, until_third, |stop| {
-            let mut slept = 0;
+        // A busy machine may start the job after all three turns.
+        let result = supervised(SHORT, until_third, |stop| {
             while !stop.asked() {
                 thread::sleep(SHORT);
-                slept += 1;
             }
-            slept
+            9
         });
-        assert!(turns >= 3 && slept >= 1, "{turns} turns, {slept} sleeps");
+        assert!(turns >= 3 && result == 9, "{turns} turns, result {result}");
     }
 }

@@ -26,7 +26,7 @@ from gymnasium.vector.utils import batch_space
 from . import _native
 from .errors import OptionError
 
-__all__ = ["CarRacing", "CartPoleSwingUpHarder", "DoorKey", "VectorEnv", "World", "register"]
+__all__ = ["CarRacing", "CartPoleSwingUpHarder", "DMControl", "DoorKey", "VectorEnv", "World", "register"]
 
 #: Numbers of the register that the time limits of the registered worlds come from.
 _CAR_RACING_STEPS = 1000
@@ -336,6 +336,66 @@ def _cartpole(redundant: bool = False, shifts: str | Iterable[str] | None = None
     return describe("cartpole-swingup-harder", None, None, shifts, options)
 
 
+#: Tasks of the DeepMind Control suite, and the names that Gymnasium gets for them.
+_DM_CONTROL = {
+    "cheetah-run": "CheetahRun",
+    "walker-walk": "WalkerWalk",
+    "cartpole-swingup": "CartPoleSwingUp",
+    "ball-in-cup-catch": "BallInCupCatch",
+    "reacher-easy": "ReacherEasy",
+    "finger-spin": "FingerSpin",
+}
+
+
+class DMControl(World):
+    """A task of the DeepMind Control suite, with the physics of MuJoCo's library and pictures drawn without OpenGL.
+
+    Starts, rewards and numbers are those of dm_control, bit for bit; `docs/control.md` says how far pictures are apart. The
+    library is that of the package ``mujoco``: ``pip install mujoco==3.17.0``.
+
+    Args:
+        task: ``"cheetah-run"``, ``"walker-walk"``, ``"cartpole-swingup"``, ``"ball-in-cup-catch"``, ``"reacher-easy"`` or
+            ``"finger-spin"``.
+        picture: ``"pixels"`` (default), ``uint8 [height, width, 3]``; ``"state"``, ``float32 [sensors]``; or ``"both"``, a dict
+            of ``image`` and ``sensors``.
+        size: width and height of the picture, or the side of a square, 1 to 2048.
+        repeat: control steps for which an action is held, 1 to 100; their rewards are added.
+        antialias: whether edges in the picture are smooth.
+        variant: distractions, as in ``"distracting:level=hard:dynamic=true"`` or ``["colors", "camera"]``.
+        shifts, render_mode: see `World`.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        picture: str = "pixels",
+        size: int | tuple[int, int] = 100,
+        repeat: int = 1,
+        antialias: bool = True,
+        variant: str | Iterable[str] | None = None,
+        shifts: str | Iterable[str] | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        EzPickle.__init__(self, task, picture, size, repeat, antialias, variant, shifts, render_mode)
+        self._start(_dm_control(task, picture, size, repeat, antialias, variant, shifts), render_mode)
+
+
+def _dm_control(
+    task: str,
+    picture: str = "pixels",
+    size: int | tuple[int, int] = 100,
+    repeat: int = 1,
+    antialias: bool = True,
+    variant: str | Iterable[str] | None = None,
+    shifts: str | Iterable[str] | None = None,
+) -> dict[str, Any]:
+    if task not in _DM_CONTROL:
+        raise OptionError(f"no task is called {task!r}; choose from {', '.join(_DM_CONTROL)}")
+    sides = (size, size) if isinstance(size, int) else tuple(size)
+    options = {"size": "x".join(str(side) for side in sides), "repeat": int(repeat), "antialias": bool(antialias)}
+    return describe(task, picture, variant, shifts, options)
+
+
 def _mode(given: str | AutoresetMode) -> AutoresetMode:
     try:
         return given if isinstance(given, AutoresetMode) else AutoresetMode(given)
@@ -591,6 +651,12 @@ def cartpole_vec(num_envs: int = 1, **kwargs: Any) -> VectorEnv:
     return _vector(num_envs, _cartpole(**own), (), rest)
 
 
+def dm_control_vec(num_envs: int = 1, **kwargs: Any) -> VectorEnv:
+    """`VectorEnv` of `DMControl`, with the arguments of both; for ``gymnasium.make_vec``."""
+    own, rest = _split(["task", "picture", "size", "repeat", "antialias", "variant", "shifts"], kwargs)
+    return _vector(num_envs, _dm_control(**own), (), rest)
+
+
 def register() -> None:
     """Registers the worlds with Gymnasium; ``import foveate`` does it."""
     if "foveate/CarRacing-v3" in gymnasium.registry:
@@ -615,6 +681,13 @@ def register() -> None:
         vector_entry_point="foveate.envs:cartpole_vec",
         max_episode_steps=_CARTPOLE_STEPS,
     )
+    for task, name in _DM_CONTROL.items():
+        gymnasium.register(
+            f"foveate/DMControl{name}-v0",
+            entry_point="foveate.envs:DMControl",
+            vector_entry_point="foveate.envs:dm_control_vec",
+            kwargs={"task": task},
+        )
 
 
 def _pygame() -> Any:
