@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::{attention, capture, cargo, command, learn, python, root, run as run_step};
 
-const ROWS: [&str; 12] = [
+const ROWS: [&str; 14] = [
     "world",
     "cartpole",
     "minigrid",
@@ -28,6 +28,8 @@ const ROWS: [&str; 12] = [
     "q-learning",
     "s3ta",
     "bridge",
+    "package",
+    "control",
 ];
 /// Those that the command measures.
 const BY_COMMAND: [&str; 4] = ["world", "forward", "train", "evolve"];
@@ -50,7 +52,11 @@ pub(crate) fn run(rows: &[&str]) -> Result<()> {
     }
     let wanted = |row: &str| rows.is_empty() || rows.contains(&row);
     let requirements = ["python/requirements-oracle.txt", "python/requirements-bench.txt"];
-    let python = python::environment(".venv-bench", &requirements, python::Dependencies::Found)?;
+    let python = if rows.iter().all(|row| *row == "control") && !rows.is_empty() {
+        PathBuf::new() // it has an environment of its own
+    } else {
+        python::environment(".venv-bench", &requirements, python::Dependencies::Found)?
+    };
     if BY_COMMAND.iter().any(|row| wanted(row)) {
         run_step(
             "cargo build",
@@ -113,6 +119,9 @@ pub(crate) fn run(rows: &[&str]) -> Result<()> {
     if wanted("package") {
         package_rows(&python, &folder, &mut table)?;
     }
+    if wanted("control") {
+        control_rows(&mut table)?;
+    }
     table.print();
     Ok(())
 }
@@ -122,6 +131,42 @@ pub(crate) fn reference(python: &Path, program: &str) -> Command {
     let mut reference = command(python);
     reference.arg(format!("bench/reference/{program}")).envs(MEMORY);
     reference
+}
+
+/// Pictures of the DeepMind Control suite beside software OpenGL, the mean difference in the row's name; and whole steps of an agent
+/// that sees them, beside a step of `dm_control` that draws.
+fn control_rows(table: &mut Table) -> Result<()> {
+    let worlds = python::worlds()?;
+    eprintln!("drawing with dm_control and by ourselves …");
+    let mut frames = example("foveate-render", "frames");
+    let frames = json("the frames example", frames.arg("20").env("FOVEATE_WORLDS_PYTHON", &worlds))?;
+    for row in list(&frames, "pictures")? {
+        let [ours, plain, theirs] = ["ms", "plain_ms", "opengl_ms"].map(|key| number(row, key));
+        let (ours, plain, theirs) = (ours?, plain?, theirs?);
+        let (task, size) = (row["task"].as_str().unwrap_or("?"), row["size"].as_str().unwrap_or("?"));
+        let what =
+            format!("A picture of {task}, {size}, mean difference {:.2} of 255", number(row, "error")?);
+        table.row(&what, "CPU ms", ours, "dm_control, software OpenGL", theirs, theirs / ours);
+        table.row(
+            &format!("{what}; without anti-aliasing"),
+            "CPU ms",
+            plain,
+            "the same",
+            theirs,
+            theirs / plain,
+        );
+    }
+    let mut steps = example("foveate-registry", "pixel_steps");
+    let steps = json("the pixel_steps example", steps.env("FOVEATE_MUJOCO", worlds.join("../..")))?;
+    for row in list(&steps, "steps")? {
+        let (whole, world) = (number(row, "ms")?, number(row, "world_ms")?);
+        let what = format!(
+            "A step of {} and a decision of IAP with ReLU features, 100x100",
+            row["task"].as_str().unwrap_or("?")
+        );
+        table.row(&what, "CPU ms", whole, "of it the world", world, world / whole);
+    }
+    Ok(())
 }
 
 /// CPU time of a step through the bridge, all processes together, beside Gymnasium's vector environments: a trivial

@@ -176,6 +176,20 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/ant-ppo.toml"),
         },
         &Preset {
+            name: "control-ppo",
+            summary: "DeepMind Control from numbers: a plain network, by policy gradients",
+            agent: "actor-critic",
+            open: true,
+            text: include_str!("../presets/control-ppo.toml"),
+        },
+        &Preset {
+            name: "control-iap",
+            summary: "DeepMind Control from distracting pixels: IAP with ReLU attention, taught by an agent that sees numbers",
+            agent: "iap",
+            open: true,
+            text: include_str!("../presets/control-iap.toml"),
+        },
+        &Preset {
             name: "gymnasium",
             summary: "any world that shows numbers: a plain controller, evolved by CMA-ES",
             agent: "controller",

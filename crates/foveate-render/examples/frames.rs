@@ -1,9 +1,10 @@
-//! The CPU time of pictures of the DeepMind Control suite, beside that of software OpenGL in the same run.
+//! The CPU time of pictures of the DeepMind Control suite, beside that of software OpenGL in the same run, and how far they are
+//! apart.
 //!
-//! `FOVEATE_WORLDS_PYTHON=… cargo run --release --example frames -- [STATES] [LEVEL] [WITHOUT]` prints, for each task and size, the
-//! milliseconds of CPU per picture with and without anti-aliasing, those of `dm_control` with `MUJOCO_GL=egl` and one thread, and
-//! their ratio. LEVEL: `portable`, `avx2`, `avx512` or `neon`. WITHOUT: letters of what our pictures
-//! leave out: `s` shadows, `r` reflections.
+//! `FOVEATE_WORLDS_PYTHON=… cargo run --release --example frames -- [STATES] [LEVEL] [WITHOUT]` prints one JSON object with a list
+//! `pictures`: task, size, milliseconds of CPU per picture with (`ms`) and without (`plain_ms`) anti-aliasing, those of `dm_control`
+//! with `MUJOCO_GL=egl` and one thread (`opengl_ms`), and the mean difference of 255 (`error`). LEVEL: `portable`, `avx2`, `avx512`
+//! or `neon`. WITHOUT: letters of what our pictures leave out: `s` shadows, `r` reflections.
 
 #![allow(clippy::print_stdout, reason = "what the example is for")]
 
@@ -12,7 +13,7 @@ mod oracle;
 
 use foveate_kernels::Level;
 use foveate_render::{RenderSettings, Renderer, Scene};
-use oracle::{Oracle, TASKS};
+use oracle::{Difference, Oracle, TASKS};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Times that all scenes are drawn; the fastest counts.
@@ -27,30 +28,40 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let without = arguments.next().unwrap_or_default();
     let sizes = ["240x320", "100x100", "84x84"];
-    let Some(mut oracle) = Oracle::start("timed", states, &TASKS, &sizes) else { return Ok(()) };
-    println!("{level}, ms of CPU per picture: ours, ours without anti-aliasing, OpenGL (ratio)");
+    let mut rows = vec![];
+    let Some(mut oracle) = Oracle::start("timed", states, &TASKS, &sizes) else {
+        return Err("there is no software OpenGL to compare with".into());
+    };
     for name in TASKS {
         let (sky, count) = oracle.task().ok_or("the script ended early")?;
         let states: Vec<_> = (0..count).map(|_| oracle.state(&sky)).collect();
         let scenes: Vec<&Scene> = states.iter().map(|state| &state.scene).collect();
-        print!("{name:18}");
-        for size in 0..sizes.len() {
-            let picture = &states[0].pictures[size];
+        for (i, size) in sizes.iter().enumerate() {
+            let picture = &states[0].pictures[i];
             let settings = RenderSettings {
                 shadows: !without.contains('s'),
                 reflections: !without.contains('r'),
                 ..RenderSettings::new(picture.width, picture.height)
             };
+            let mut renderer = Renderer::with_level(&settings, level)?;
+            let mut difference = Difference::default();
+            for state in &states {
+                let mut rgb = vec![0; renderer.bytes()];
+                renderer.draw(&state.scene, &mut rgb)?;
+                difference.add(&rgb, &state.pictures[i].rgb);
+            }
             let smooth = time(&settings, level, &scenes)?;
             let plain = time(&RenderSettings { antialias: false, ..settings }, level, &scenes)?;
-            let mut theirs: Vec<f64> =
-                states.iter().map(|state| state.pictures[size].seconds * 1e3).collect();
+            let mut theirs: Vec<f64> = states.iter().map(|state| state.pictures[i].seconds * 1e3).collect();
             theirs.sort_by(f64::total_cmp);
-            let theirs = theirs[theirs.len() / 2];
-            print!("  {smooth:.3} {plain:.3} {theirs:.1} ({:.0})", theirs / smooth);
+            let (theirs, error) = (theirs[theirs.len() / 2], difference.mean());
+            rows.push(format!(
+                "{{\"task\": \"{name}\", \"size\": \"{size}\", \"ms\": {smooth:.4}, \"plain_ms\": {plain:.4}, \"opengl_ms\": \
+                 {theirs:.3}, \"error\": {error:.4}}}"
+            ));
         }
-        println!();
     }
+    println!("{{\"level\": \"{level}\", \"pictures\": [\n{}\n]}}", rows.join(",\n"));
     Ok(())
 }
 
