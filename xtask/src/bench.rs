@@ -157,7 +157,8 @@ fn control_rows(table: &mut Table) -> Result<()> {
         );
     }
     let mut steps = example("foveate-registry", "pixel_steps");
-    let steps = json("the pixel_steps example", steps.env("FOVEATE_MUJOCO", worlds.join("../..")))?;
+    let environment = worlds.parent().and_then(Path::parent).context("an interpreter in an environment")?;
+    let steps = json("the pixel_steps example", steps.env("FOVEATE_MUJOCO", environment))?;
     for row in list(&steps, "steps")? {
         let (whole, world) = (number(row, "ms")?, number(row, "world_ms")?);
         let what = format!(

@@ -1,7 +1,7 @@
 //! Gradients of attention to patches, for learning where an expert looks.
 //!
 //! Votes are a distribution over patches: v = mean of the rows of softmax(Q Kᵀ / s), or, for attention with `ReLU` features f,
-//! v_i = f(q_i)·Σ_j f(k_j), divided by the sum of all, in linear time. What the expert looks at is another distribution,
+//! `v_i = f(q_i)·Σ_j f(k_j)`, divided by the sum of all, in linear time. What the expert looks at is another distribution,
 //! y: each of its points counts, by its weight, for the patch whose centre is nearest. The loss is the cross entropy
 //! −Σ y ln(v + ε), so the attention learns from the expert's gaze what evolution finds by trial (learning from gaze: Zhang et al.
 //! 2018, "AGIL: Learning attention from human for visuomotor tasks"). The agent itself only ever receives pictures.

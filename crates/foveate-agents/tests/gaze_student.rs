@@ -102,7 +102,9 @@ fn loss(kernel: &str, params: &[f64], demonstration: &Demonstration, step: usize
             *vote = keys.iter().map(|key| pair(query, key)).sum();
         }
         let total: f64 = votes.iter().sum();
-        votes.iter_mut().for_each(|vote| *vote /= total);
+        for vote in &mut votes {
+            *vote /= total;
+        }
     }
     let points = &demonstration.gaze[step];
     let total: f64 = points.iter().map(|point| f64::from(point.weight)).sum();

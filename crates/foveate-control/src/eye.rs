@@ -124,7 +124,7 @@ impl Eye {
 }
 
 /// The sky of all tasks.
-fn sky() -> Arc<CubeMap> {
+pub(crate) fn sky() -> Arc<CubeMap> {
     static SKY: OnceLock<Arc<CubeMap>> = OnceLock::new();
     let made = || CubeMap::gradient(&SkyGradient::default()).expect("a side within the limit");
     Arc::clone(SKY.get_or_init(|| Arc::new(made())))

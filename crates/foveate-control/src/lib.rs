@@ -6,6 +6,7 @@
 //!
 //! * [`TASKS`]: all tasks; one file per task in `tasks/`.
 //! * [`Control`]: a task as an [`Env`](foveate_core::Env), with numbers or pictures to see.
+//! * [`ModelWorld`]: a user's own model as an `Env`, with formulas of its sensors for rewards and ends of episodes.
 //! * [`DistractionConfig`]: what is changed in the pictures.
 //!
 //! **Invariant:** a task sees its simulation and its random stream, nothing else; no file is read here, the library and
@@ -16,7 +17,9 @@
 
 mod distractions;
 mod env;
+mod expression;
 mod eye;
+mod model_world;
 mod random;
 mod rewards;
 mod task;
@@ -24,5 +27,7 @@ mod tasks;
 
 pub use distractions::{BackgroundConfig, Clip, DistractionConfig, Source, Strength, catalogue};
 pub use env::{Control, ControlConfig, ControlError, Shown};
+pub use expression::{Expression, ExpressionError};
+pub use model_world::{ModelConfig, ModelError, ModelWorld};
 pub use random::RandomState;
 pub use task::{TASKS, Task, task};

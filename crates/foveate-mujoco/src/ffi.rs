@@ -413,6 +413,36 @@ impl RawModel {
         [clip, scale, extent]
     }
 
+    /// Seconds of a step of the simulation.
+    pub(crate) fn time_step(&self) -> f64 {
+        // SAFETY: in the table of versions, this is the offset of a 64-bit float.
+        unsafe { self.field(self.library.layouts().model.time_step) }
+    }
+
+    /// The number of the integrator, of `mjtIntegrator`.
+    pub(crate) fn integrator(&self) -> c_int {
+        // SAFETY: in the table of versions, this is the offset of a 32-bit integer.
+        unsafe { self.field(self.library.layouts().model.integrator) }
+    }
+
+    /// The range of each control; `None` for one without.
+    pub(crate) fn control_ranges(&self) -> Vec<Option<[f64; 2]>> {
+        let layout = &self.library.layouts().model;
+        // SAFETY: in the table of versions, this is the offset of a pointer to bytes.
+        let limited: *const u8 = unsafe { self.field(layout.control_limited) };
+        // SAFETY: in the table of versions, this is the offset of a pointer to pairs of 64-bit floats.
+        let ranges: *const [f64; 2] = unsafe { self.field(layout.control_range) };
+        let count = self.counts()[2];
+        if count == 0 {
+            return Vec::new();
+        }
+        // SAFETY: the compiler allots a byte for each of the `nu` controls, and nothing changes it as long as the model is there.
+        let limited = unsafe { std::slice::from_raw_parts(limited, count) };
+        // SAFETY: as above, a pair of numbers, aligned to 64 bytes as all arrays of a model.
+        let ranges = unsafe { std::slice::from_raw_parts(ranges, count) };
+        limited.iter().zip(ranges).map(|(&limited, &range)| (limited != 0).then_some(range)).collect()
+    }
+
     /// Size of the model in bytes.
     pub(crate) fn bytes(&self) -> Result<u64, MujocoError> {
         let (functions, model) = (self.functions(), self.pointer());

@@ -117,6 +117,26 @@ impl Model {
         self.raw.counts()[2]
     }
 
+    /// The range of each control, `[nu]`; `None` for one without limits.
+    pub fn control_ranges(&self) -> Vec<Option<[f64; 2]>> {
+        self.raw.control_ranges()
+    }
+
+    /// Seconds of a step of the simulation.
+    pub fn time_step(&self) -> f64 {
+        self.raw.time_step()
+    }
+
+    /// Whether its integrator is that of Runge and Kutta, whose steps cannot be halved.
+    pub fn is_runge_kutta(&self) -> bool {
+        self.raw.integrator() == 1
+    }
+
+    /// Its first camera.
+    pub fn first_camera(&self) -> Option<Camera> {
+        (self.raw.counts()[3] > 0).then_some(Camera(0))
+    }
+
     /// The number of the thing called `name` among those of its kind.
     ///
     /// # Errors

@@ -32,6 +32,14 @@ pub(crate) struct ModelLayout {
     pub(crate) shadow_scale: usize,
     /// `stat.extent`, 64-bit float.
     pub(crate) extent: usize,
+    /// `opt.timestep`, 64-bit float.
+    pub(crate) time_step: usize,
+    /// `opt.integrator`, 32-bit integer.
+    pub(crate) integrator: usize,
+    /// `actuator_ctrllimited`, pointer to `nu` bytes.
+    pub(crate) control_limited: usize,
+    /// `actuator_ctrlrange`, pointer to `nu` pairs of 64-bit floats.
+    pub(crate) control_range: usize,
 }
 
 /// Sizes and offsets of the structures of `mjvisualize.h`, in bytes.
@@ -137,6 +145,10 @@ pub(crate) static VERSIONS: &[Version] = &[Version {
         shadow_clip: 1248,
         shadow_scale: 1252,
         extent: 1752,
+        time_step: 792,
+        integrator: 1040,
+        control_limited: 4984,
+        control_range: 4992,
     },
     scene: SceneLayout {
         scene_size: 11584,

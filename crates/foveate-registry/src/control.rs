@@ -11,7 +11,7 @@ use foveate_gym::find_python;
 use foveate_mujoco::{Found, Library, MujocoError, Search};
 
 /// The option that names the library's file.
-const LIBRARY: &str = "library";
+pub(crate) const LIBRARY: &str = "library";
 
 /// Options by name: default and description.
 const OPTIONS: [(&str, &str); 4] = [
@@ -66,11 +66,7 @@ fn of(request: &EnvRequest) -> Result<(&'static Task, ControlConfig), EnvError> 
         || EnvError::UnknownEnv { given: request.id.clone(), known: TASKS.map(|task| task.name).join(", ") };
     let task = task(&request.id).ok_or_else(unknown)?;
     let mut config = ControlConfig {
-        shown: match request.picture.as_deref() {
-            Some("pixels") => Shown::Pixels,
-            Some("both") => Shown::Both,
-            _ => Shown::State,
-        },
+        shown: shown(request),
         distractions: DistractionConfig::parse_all(&request.id, &request.variants)?,
         ..ControlConfig::default()
     };
@@ -85,16 +81,7 @@ fn of(request: &EnvRequest) -> Result<(&'static Task, ControlConfig), EnvError> 
                 let good = text.parse().ok().filter(|repeat| (1..=most).contains(repeat));
                 config.repeat = good.ok_or_else(|| bad(&format!("a whole number from 1 to {most}")))?;
             }
-            "size" => {
-                let sides = text.split_once('x').unwrap_or((text, text));
-                let [width, height] = [sides.0, sides.1].map(|side| {
-                    side.parse().ok().filter(|side| (1..=ControlConfig::LARGEST_SIDE).contains(side))
-                });
-                let wanted = || {
-                    bad(&format!("a side or WIDTHxHEIGHT, each from 1 to {}", ControlConfig::LARGEST_SIDE))
-                };
-                config.size = [width.ok_or_else(wanted)?, height.ok_or_else(wanted)?];
-            }
+            "size" => config.size = size(text).map_err(|wanted| bad(&wanted))?,
             "antialias" => config.antialias = text.parse().map_err(|_| bad("true or false"))?,
             _ => {}
         }
@@ -107,6 +94,26 @@ fn of(request: &EnvRequest) -> Result<(&'static Task, ControlConfig), EnvError> 
         config.distractions.load(pictures);
     }
     Ok((task, config))
+}
+
+/// What the observation of the requested picture is.
+pub(crate) fn shown(request: &EnvRequest) -> Shown {
+    match request.picture.as_deref() {
+        Some("pixels") => Shown::Pixels,
+        Some("both") => Shown::Both,
+        _ => Shown::State,
+    }
+}
+
+/// Width and height from a side or `WIDTHxHEIGHT`; `Err` holds what is possible.
+pub(crate) fn size(text: &str) -> Result<[usize; 2], String> {
+    let most = ControlConfig::LARGEST_SIDE;
+    let (width, height) = text.split_once('x').unwrap_or((text, text));
+    let side = |side: &str| side.parse().ok().filter(|side| (1..=most).contains(side));
+    let sides = side(width).zip(side(height));
+    sides
+        .map(|(width, height)| [width, height])
+        .ok_or_else(|| format!("a side or WIDTHxHEIGHT, each from 1 to {most}"))
 }
 
 fn spec(request: &EnvRequest) -> Result<EnvSpec, EnvError> {

@@ -48,7 +48,7 @@ pub fn on_notice(listener: fn(&str)) {
 }
 
 /// Calls the listener, if there is one.
-fn tell(text: &str) {
+pub(crate) fn tell(text: &str) {
     if let Some(listener) = *LISTENER.read().unwrap_or_else(PoisonError::into_inner) {
         listener(text);
     }

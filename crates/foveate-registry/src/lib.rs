@@ -15,6 +15,7 @@ mod ant;
 mod atari;
 pub mod control;
 pub mod gymnasium;
+mod mjcf;
 mod pong;
 mod presets;
 mod take_cover;
@@ -62,6 +63,7 @@ pub static WORLDS: Registry<WorldDescriptor> = Registry::new(
         &pong::DESCRIPTOR,
         &atari::DESCRIPTOR,
         &gymnasium::DESCRIPTOR,
+        &mjcf::DESCRIPTOR,
     ],
 );
 

@@ -101,8 +101,8 @@ impl CameraWalk {
 
         let before = to_point(&self.place);
         let wanted = to_sphere(std::array::from_fn(|i| before[i] + self.velocity[i]));
-        for i in 0..3 {
-            self.place[i] = wanted[i].clamp(self.ranges[i][0], self.ranges[i][1]);
+        for ((place, wanted), [low, high]) in self.place.iter_mut().zip(wanted).zip(self.ranges) {
+            *place = wanted.clamp(low, high);
         }
         self.velocity = sub(to_point(&self.place), before);
         let roll = (self.place[3] + self.rolling).clamp(self.ranges[3][0], self.ranges[3][1]);

@@ -125,7 +125,7 @@ impl DistractionConfig {
                         scale.ok_or_else(|| bad(key, value, "easy, medium, hard or a number from 0 to 1"))?;
                 }
                 "dynamic" => {
-                    strength.dynamic = value.parse().map_err(|_| bad(key, value, "true or false"))?
+                    strength.dynamic = value.parse().map_err(|_| bad(key, value, "true or false"))?;
                 }
                 "source" => {
                     source = match value {

@@ -1,0 +1,432 @@
+//! [`ModelWorld`]: a user's own model as an [`Env`].
+
+use std::cell::RefCell;
+
+use foveate_core::{
+    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, IMAGE, ImageBuf, Observation, ObservationSpace, Parts,
+    PixelShape, Rng, SENSORS, Seed, Step,
+};
+use foveate_mujoco::{Camera, Data, Model, MujocoError, Sensor, View};
+use foveate_render::{RenderError, RenderSettings, Renderer, Scene};
+
+use crate::env::Shown;
+use crate::expression::{Expression, Inputs};
+use crate::eye::sky;
+
+/// Options of a world.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelConfig {
+    /// What the observation is.
+    pub shown: Shown,
+    /// Name of the camera; `None` for the model's first.
+    pub camera: Option<String>,
+    /// Width and height of the picture in pixels, 1 to [`Renderer::LARGEST_SIDE`].
+    pub size: [usize; 2],
+    /// Whether the picture's edges are smooth.
+    pub antialias: bool,
+    /// Steps of the simulation for which an action is held, 1 to 1000.
+    pub repeat: u32,
+    /// Actions after which an episode is truncated, 1 to a million.
+    pub max_steps: usize,
+    /// Largest random change of every position at the start.
+    pub noise: f64,
+    /// The reward of an action, after it.
+    pub reward: Option<Expression>,
+    /// Terminates an episode when it is above 0.
+    pub end: Option<Expression>,
+}
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        ModelConfig {
+            shown: Shown::State,
+            camera: None,
+            size: [100, 100],
+            antialias: true,
+            repeat: 1,
+            max_steps: 1000,
+            noise: 0.01,
+            reward: None,
+            end: None,
+        }
+    }
+}
+
+/// Why a model cannot be made into a world.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// MuJoCo refuses something.
+    #[error(transparent)]
+    Mujoco(#[from] MujocoError),
+    /// The picture has a size that cannot be drawn.
+    #[error(transparent)]
+    Picture(#[from] RenderError),
+    /// The model has nothing to act with.
+    #[error("{model} has no actuators, so there is nothing to act with")]
+    NoControls {
+        /// The model.
+        model: String,
+    },
+    /// The model has no camera.
+    #[error("{model} has no camera; add one to show its picture, or choose the picture state")]
+    NoCamera {
+        /// The model.
+        model: String,
+    },
+    /// A formula reads a number that its sensor does not have.
+    #[error(
+        "{model}: sensor {sensor:?} has {len} numbers, and a formula reads number {index}, counted from 0"
+    )]
+    SensorIndex {
+        /// The model.
+        model: String,
+        /// The sensor.
+        sensor: String,
+        /// Its length.
+        len: usize,
+        /// The index.
+        index: usize,
+    },
+}
+
+/// Why an observation cannot be made.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Mujoco(#[from] MujocoError),
+    #[error(transparent)]
+    Render(#[from] RenderError),
+}
+
+/// A model of MuJoCo as a world.
+///
+/// * observation: positions and velocities of the joints, `[nq + nv]`, in MuJoCo's order and units; or what a camera sees; or both
+/// * action: one number per actuator, in its range; −1 to 1 for one without a range
+/// * reward: [`ModelConfig::reward`], 0 without one
+/// * end: terminated when [`ModelConfig::end`] is above 0, truncated after [`ModelConfig::max_steps`] actions
+///
+/// An episode begins in the model's initial state, every position changed by a random number of the episode's seed. A value of the
+/// formulas that is not finite, and a simulation that diverges, are errors of that step.
+pub struct ModelWorld {
+    config: ModelConfig,
+    spec: EnvSpec,
+    data: Data,
+    drawing: Option<Drawing>,
+    shown: ShownParts,
+    formulas: [Option<Formula>; 2],
+    random: Rng,
+    runge_kutta: bool,
+    steps: usize,
+    running: bool,
+    failed: Option<Failure>,
+    /// What draws pictures for people, at the size of the last one.
+    people: RefCell<Option<Drawing>>,
+}
+
+/// A formula and what it reads.
+struct Formula {
+    expression: Expression,
+    sensors: Vec<Sensor>,
+    numbers: Vec<Vec<f64>>,
+}
+
+impl Formula {
+    fn new(expression: &Expression, data: &mut Data) -> Result<Self, ModelError> {
+        let (mut sensors, mut numbers) = (Vec::new(), Vec::new());
+        for (i, name) in expression.sensors().iter().enumerate() {
+            let sensor = data.sensor(name)?;
+            let (len, index) = (sensor.len(), expression.most_index(i));
+            if index >= len {
+                let model = data.model().name().to_owned();
+                return Err(ModelError::SensorIndex { model, sensor: name.clone(), len, index });
+            }
+            numbers.push(vec![0.0; len]);
+            sensors.push(sensor);
+        }
+        Ok(Formula { expression: expression.clone(), sensors, numbers })
+    }
+
+    fn value(&mut self, data: &mut Data, controls: &[f64]) -> Result<f64, MujocoError> {
+        for (sensor, numbers) in self.sensors.iter().zip(&mut self.numbers) {
+            data.read(sensor, numbers)?;
+        }
+        let effort = controls.iter().map(|x| x * x).sum::<f64>() / controls.len().max(1) as f64;
+        Ok(self.expression.value(&Inputs { sensors: &self.numbers, time: data.time(), effort }))
+    }
+}
+
+/// A camera and what draws its pictures.
+struct Drawing {
+    view: View,
+    scene: Scene,
+    renderer: Renderer,
+}
+
+impl Drawing {
+    fn new(model: &Model, camera: Camera, renderer: Renderer) -> Result<Self, MujocoError> {
+        let scene = Scene { sky: Some(sky()), ..Scene::default() };
+        Ok(Drawing { view: View::new(model, camera)?, scene, renderer })
+    }
+
+    /// Draws into `rgb`; returns how many things cannot be drawn.
+    fn draw(&mut self, data: &mut Data, rgb: &mut [u8]) -> Result<usize, Failure> {
+        let left_out = self.view.fill(data, &mut self.scene)?;
+        self.renderer.draw(&self.scene, rgb)?;
+        Ok(left_out)
+    }
+}
+
+#[derive(Debug, Clone)]
+struct ShownParts {
+    numbers: Vec<f32>,
+    picture: ImageBuf,
+}
+
+impl Parts for ShownParts {
+    fn count(&self) -> usize {
+        2
+    }
+
+    fn part(&self, index: usize) -> Option<(&str, Observation<'_>)> {
+        match index {
+            0 => Some((IMAGE, Observation::rgb(self.picture.as_image()))),
+            1 => Some((SENSORS, Observation::Vector(&self.numbers))),
+            _ => None,
+        }
+    }
+}
+
+impl ModelWorld {
+    /// Most steps of the simulation for which an action is held.
+    pub const MOST_REPEATS: u32 = 1000;
+    /// Most actions of an episode.
+    pub const MOST_STEPS: usize = 1_000_000;
+
+    /// Makes a world called `id` of a compiled model.
+    ///
+    /// # Errors
+    /// [`ModelError`].
+    pub fn new(id: &str, model: &Model, config: ModelConfig) -> Result<Self, ModelError> {
+        let bounds = model.control_ranges();
+        if bounds.is_empty() {
+            return Err(ModelError::NoControls { model: model.name().into() });
+        }
+        let bounds: Vec<[f64; 2]> = bounds.into_iter().map(|range| range.unwrap_or([-1.0, 1.0])).collect();
+        let mut data = Data::new(model)?;
+        let [width, height] = config.size;
+        let drawing = if config.shown == Shown::State {
+            None
+        } else {
+            let settings =
+                RenderSettings { antialias: config.antialias, ..RenderSettings::new(width, height) };
+            Some(Drawing::new(model, camera(model, &config)?, Renderer::new(&settings)?)?)
+        };
+        let mut formula = |expression: &Option<Expression>| {
+            expression.as_ref().map(|expression| Formula::new(expression, &mut data)).transpose()
+        };
+        let formulas = [formula(&config.reward)?, formula(&config.end)?];
+        let numbers = model.positions() + model.velocities();
+        let vector = ObservationSpace::Vector { len: numbers };
+        let image = ObservationSpace::Image(PixelShape::rgb(width, height));
+        let seconds = model.time_step() * f64::from(config.repeat.max(1));
+        let spec = EnvSpec {
+            id: id.into(),
+            observation: match config.shown {
+                Shown::State => vector,
+                Shown::Pixels => image,
+                Shown::Both => ObservationSpace::Dict(vec![(IMAGE.into(), image), (SENSORS.into(), vector)]),
+            },
+            action: ActionSpace::Box {
+                low: bounds.iter().map(|range| range[0]).collect(),
+                high: bounds.iter().map(|range| range[1]).collect(),
+            },
+            max_steps: Some(config.max_steps),
+            fps: (1.0 / seconds).clamp(1.0, 1000.0),
+        };
+        let picture = if drawing.is_some() { ImageBuf::black(width, height) } else { ImageBuf::black(0, 0) };
+        Ok(ModelWorld {
+            spec,
+            drawing,
+            shown: ShownParts { numbers: vec![0.0; numbers], picture },
+            formulas,
+            random: Seed::root(0).rng(),
+            runge_kutta: model.is_runge_kutta(),
+            steps: 0,
+            running: false,
+            failed: None,
+            people: RefCell::new(None),
+            data,
+            config,
+        })
+    }
+
+    /// How many things in the picture of the initial state cannot be drawn, such as meshes; 0 for a world without a picture.
+    ///
+    /// # Errors
+    /// Those of drawing a picture.
+    pub fn left_out(&self) -> Result<usize, ModelError> {
+        let Some(drawing) = &self.drawing else { return Ok(0) };
+        let model = self.data.model();
+        let mut copy = Drawing::new(model, camera(model, &self.config)?, drawing.renderer.clone())?;
+        let mut data = self.data.copied()?;
+        data.forward()?;
+        Ok(copy.view.fill(&mut data, &mut copy.scene)?)
+    }
+
+    fn begin(&mut self) -> Result<(), Failure> {
+        self.data.reset()?;
+        let noise = self.config.noise;
+        if noise > 0.0 {
+            let mut positions = self.data.positions().to_vec();
+            for position in &mut positions {
+                *position += self.random.uniform(-noise, noise);
+            }
+            self.data.set_positions(&positions)?;
+        }
+        self.data.forward()?;
+        self.look()
+    }
+
+    fn look(&mut self) -> Result<(), Failure> {
+        let (numbers, data) = (&mut self.shown.numbers, &self.data);
+        for (shown, &number) in numbers.iter_mut().zip(data.positions().iter().chain(data.velocities())) {
+            *shown = number as f32;
+        }
+        if let Some(drawing) = &mut self.drawing {
+            drawing.draw(&mut self.data, self.shown.picture.rgb_mut())?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn broken(&mut self, why: &str) -> EnvError {
+        self.running = false;
+        EnvError::Outside { env: self.spec.id.clone(), why: format!("step {}: {why}", self.steps) }
+    }
+}
+
+/// The camera of a world.
+fn camera(model: &Model, config: &ModelConfig) -> Result<Camera, ModelError> {
+    match &config.camera {
+        Some(name) => Ok(model.camera(name)?),
+        None => model.first_camera().ok_or_else(|| ModelError::NoCamera { model: model.name().into() }),
+    }
+}
+
+impl Env for ModelWorld {
+    fn spec(&self) -> &EnvSpec {
+        &self.spec
+    }
+
+    fn reset(&mut self, seed: Option<u64>) {
+        if let Some(seed) = seed {
+            self.random = Seed::root(seed).rng();
+        }
+        (self.steps, self.running) = (0, true);
+        if self.failed.is_some()
+            && let Ok(data) = Data::new(&self.data.model().clone())
+        {
+            self.data = data;
+        }
+        self.failed = self.begin().err();
+    }
+
+    fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
+        if !self.running {
+            return Err(EnvError::NeedsReset { env: self.spec.id.clone() });
+        }
+        if let Some(error) = self.failed.clone() {
+            return Err(self.broken(&error.to_string()));
+        }
+        self.spec.action.check(&self.spec.id, action)?;
+        let Action::Continuous(action) = action else { unreachable!("its space has numbers") };
+        self.steps += 1;
+        let done = (|| -> Result<[f64; 2], Failure> {
+            self.data.set_controls(action)?;
+            if self.runge_kutta {
+                self.data.step_whole(self.config.repeat)?;
+            } else {
+                self.data.step_from_half(self.config.repeat)?;
+            }
+            self.look()?;
+            let mut values = [0.0; 2];
+            for (value, formula) in values.iter_mut().zip(&mut self.formulas) {
+                if let Some(formula) = formula {
+                    *value = formula.value(&mut self.data, action)?;
+                }
+            }
+            Ok(values)
+        })();
+        let [reward, end] = match done {
+            Ok(values) => values,
+            Err(error) => {
+                self.failed = Some(error.clone());
+                return Err(self.broken(&error.to_string()));
+            }
+        };
+        if !reward.is_finite() || end.is_nan() {
+            return Err(
+                self.broken(&format!("the formula of the reward gives {reward}, that of the end {end}"))
+            );
+        }
+        let terminated = end > 0.0;
+        let truncated = !terminated && self.steps >= self.config.max_steps;
+        self.running = !terminated && !truncated;
+        Ok(Step { reward, terminated, truncated })
+    }
+
+    fn observation(&self) -> Observation<'_> {
+        match self.config.shown {
+            Shown::State => Observation::Vector(&self.shown.numbers),
+            Shown::Pixels => Observation::rgb(self.shown.picture.as_image()),
+            Shown::Both => Observation::Dict(&self.shown),
+        }
+    }
+
+    fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
+        let wrong = |error: String| EnvError::NoView { env: self.spec.id.clone(), why: error };
+        let (width, height) = (view.width(), view.height());
+        let mut people = self.people.borrow_mut();
+        let fits = |drawing: &Drawing| {
+            (drawing.renderer.settings().width, drawing.renderer.settings().height) == (width, height)
+        };
+        if !people.as_ref().is_some_and(fits) {
+            let model = self.data.model();
+            let camera = camera(model, &self.config).map_err(|error| wrong(error.to_string()))?;
+            let renderer = Renderer::new(&RenderSettings::new(width, height));
+            let renderer = renderer.map_err(|error| wrong(error.to_string()))?;
+            let drawing = Drawing::new(model, camera, renderer).map_err(|error| wrong(error.to_string()))?;
+            *people = Some(drawing);
+        }
+        let Some(drawing) = people.as_mut() else { return Ok(()) };
+        let mut data = self.data.copied().map_err(|error| wrong(error.to_string()))?;
+        drawing.draw(&mut data, view.rgb_mut()).map_err(|error| wrong(error.to_string()))?;
+        Ok(())
+    }
+
+    /// Time, positions and velocities.
+    fn state(&self) -> Fact {
+        let list = |numbers: &[f64]| Fact::List(numbers.iter().map(|&number| Fact::Number(number)).collect());
+        Fact::Group(vec![
+            ("time", Fact::Number(self.data.time())),
+            ("positions", list(self.data.positions())),
+            ("velocities", list(self.data.velocities())),
+        ])
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Env> {
+        let model = self.data.model().clone();
+        // What was made once can be made again, unless memory runs out.
+        let copy = ModelWorld::new(&self.spec.id, &model, self.config.clone());
+        let mut copy = copy.unwrap_or_else(|error| panic!("{}: {error}", self.spec.id));
+        match self.data.copied() {
+            Ok(data) => (copy.data, copy.failed) = (data, self.failed.clone()),
+            Err(error) => copy.failed = Some(error.into()),
+        }
+        copy.shown.clone_from(&self.shown);
+        copy.random.clone_from(&self.random);
+        (copy.steps, copy.running) = (self.steps, self.running);
+        Box::new(copy)
+    }
+}
