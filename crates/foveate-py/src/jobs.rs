@@ -7,18 +7,18 @@ use std::time::Duration;
 use foveate::core::EnvSpec;
 use foveate::run::RunError;
 use foveate::run::cluster::Cluster;
-use foveate::run::evaluate::{EvalRequest, Labels, Seeds, run as run_evaluation};
-use foveate::run::explain::{ExplainRequest, run as run_report};
+use foveate::run::evaluate::{Labels, Seeds, run as run_evaluation};
+use foveate::run::explain::run as run_report;
 use foveate::run::interrupt::supervised;
 use foveate::run::stress::{
     Contender, StressRequest, Tested, conditions, plot, run as run_stress, severities,
 };
 use foveate::run::train::{ResumeRequest, resume_on};
 use foveate::run::trust::{FileWorld, Trust};
-use foveate::run::watch::{WatchRequest, run as run_film};
+use foveate::run::watch::run as run_film;
 use foveate::run::workers::Stop;
 use foveate::run::worlds;
-use foveate::{EnvRequest, TrainOptions, WORLDS};
+use foveate::{EnvRequest, Evaluation, Explanation, Film, TrainOptions, WORLDS};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -126,10 +126,8 @@ pub(crate) fn evaluate(
     };
     let report = run(py, raised.as_ref(), |stop| {
         let (env, agent) = (worlds::make(world.clone())?, tested.agent()?);
-        // The scores to compare with are of whole episodes.
-        let reference = foveate::registry::reference(&world).filter(|_| max_steps.is_none());
-        let (env, agent) = (&*env, &*agent);
-        run_evaluation(&EvalRequest { env, agent, labels, seeds, workers, max_steps, reference }, stop)
+        let how = Evaluation { seeds, workers, max_steps, stop: stop.clone() };
+        run_evaluation(&how.request(&*env, &*agent, &world, labels), stop)
     })?;
     json(py, &report)
 }
@@ -192,22 +190,8 @@ pub(crate) fn explain(
     let untrained = if raised.is_some() { 0 } else { untrained };
     let report = run(py, raised.as_ref(), |stop| {
         let (env, agent) = (worlds::make(world)?, tested.agent()?);
-        let sensors = WORLDS.get(&env.spec().id).map_or(&[][..], |world| world.sensors);
-        let (env, agent, out) = (&*env, &*agent, &*out);
-        let request = ExplainRequest {
-            env,
-            agent,
-            labels,
-            sensors,
-            seed,
-            episodes,
-            decisions,
-            untrained,
-            max_steps,
-            workers,
-            out,
-        };
-        run_report(&request, stop, &mut |_| {})
+        let explanation = Explanation { seed, episodes, decisions, untrained, max_steps, workers, out: &out };
+        run_report(&explanation.request(&*env, &*agent, labels), stop, &mut |_| {})
     })?;
     json(py, &report)
 }
@@ -229,10 +213,8 @@ pub(crate) fn watch(
     let (seed, episode) = episode;
     let report = run(py, raised.as_ref(), |stop| {
         let (env, agent) = (worlds::make(world)?, tested.agent()?);
-        let (env, agent, out) = (&*env, &*agent, &*out);
-        let request =
-            WatchRequest { env, agent, labels, seed, episode, steps, every: 1, size, out, at, effects };
-        run_film(&request, stop, &mut |_| {})
+        let film = Film { seed, episode, steps, size, out: &out, at, effects };
+        run_film(&film.request(&*env, &*agent, labels), stop, &mut |_| {})
     })?;
     Ok((report.frames, report.steps, report.score, report.ended))
 }

@@ -32,6 +32,10 @@ use crate::workers::{Stop, Workers};
 /// Batches per worker and piece of work. Several, so that a worker whose batches are short takes more of them.
 const BATCHES_PER_WORKER: usize = 4;
 
+/// Batches of a piece of work at most, unless there are more workers. Each costs the run's own process half a
+/// millisecond: with more of them that process, not the workers, would set the pace.
+const MAX_BATCHES: usize = 1024;
+
 /// Other machines that run batches.
 ///
 /// An executor calls [`Cluster::open`] once, then for each piece of work [`Cluster::begin`] and, until all answers are
@@ -120,7 +124,7 @@ impl ClusterExecutor {
 impl Executor for ClusterExecutor {
     fn execute(&mut self, work: &Work, experience: &mut Experience) -> Result<(), EvaluateError> {
         self.stop.begin(work.jobs.len());
-        let size = work.jobs.len().div_ceil(self.workers() * BATCHES_PER_WORKER).max(1);
+        let size = batch_size(work.jobs.len(), self.workers());
         let parts: Vec<&[RolloutJob]> = work.jobs.chunks(size).collect();
         let mut answers: Vec<Option<Answer>> = parts.iter().map(|_| None).collect();
         let batches = parts.iter().map(|jobs| pack(&Batch::of(work, jobs))).collect();
@@ -221,6 +225,12 @@ impl ClusterWorker {
         };
         Ok(pack(&answer))
     }
+}
+
+/// How many jobs a batch has.
+fn batch_size(jobs: usize, workers: usize) -> usize {
+    let per_worker = (MAX_BATCHES / workers).clamp(1, BATCHES_PER_WORKER);
+    jobs.div_ceil(workers * per_worker).max(1)
 }
 
 fn lost(what: String) -> EvaluateError {

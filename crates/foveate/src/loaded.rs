@@ -95,6 +95,51 @@ pub struct Explanation<'a> {
     pub out: &'a Path,
 }
 
+impl Evaluation {
+    /// The evaluation of `agent` in `env`, which is the world of `request`.
+    pub fn request<'a>(
+        &self,
+        env: &'a dyn Env,
+        agent: &'a dyn Agent,
+        request: &EnvRequest,
+        labels: Labels,
+    ) -> EvalRequest<'a> {
+        let Evaluation { ref seeds, workers, max_steps, .. } = *self;
+        // The scores to compare with are of whole episodes.
+        let reference = foveate_registry::reference(request).filter(|_| max_steps.is_none());
+        EvalRequest { env, agent, labels, seeds: seeds.clone(), workers, max_steps, reference }
+    }
+}
+
+impl<'a> Film<'a> {
+    /// The recording of `agent` in `env`.
+    pub fn request(&self, env: &'a dyn Env, agent: &'a dyn Agent, labels: Labels) -> WatchRequest<'a> {
+        let Film { seed, episode, steps, size, out, at, effects } = *self;
+        WatchRequest { env, agent, labels, seed, episode, steps, every: 1, size, out, at, effects }
+    }
+}
+
+impl<'a> Explanation<'a> {
+    /// The report of `agent` in `env`.
+    pub fn request(&self, env: &'a dyn Env, agent: &'a dyn Agent, labels: Labels) -> ExplainRequest<'a> {
+        let Explanation { seed, episodes, decisions, untrained, max_steps, workers, out } = *self;
+        let sensors = WORLDS.get(&env.spec().id).map_or(&[][..], |world| world.sensors);
+        ExplainRequest {
+            env,
+            agent,
+            labels,
+            sensors,
+            seed,
+            episodes,
+            decisions,
+            untrained,
+            max_steps,
+            workers,
+            out,
+        }
+    }
+}
+
 impl LoadedAgent {
     /// Loads the weights called `name`: a weight file, a run folder (its best weights), the name of a
     /// [champion](foveate_run::champion), `random` (`random:7` for seed 7) for an untrained agent of a shape that fits the
@@ -196,12 +241,7 @@ impl LoadedAgent {
     ) -> Result<EvalReport, RunError> {
         let (env, agent) = (world.make(request)?, self.agent()?);
         let labels = labels(request, self.source.clone());
-        let Evaluation { seeds, workers, max_steps, stop } = how;
-        let (env, agent) = (&*env, &*agent);
-        let (seeds, workers, max_steps) = (seeds.clone(), *workers, *max_steps);
-        // The scores to compare with are of whole episodes.
-        let reference = foveate_registry::reference(request).filter(|_| max_steps.is_none());
-        evaluate::run(&EvalRequest { env, agent, labels, seeds, workers, max_steps, reference }, stop)
+        evaluate::run(&how.request(&*env, &*agent, request, labels), &how.stop)
     }
 
     /// Records an episode: the world, the agent's observation, and what the agent attends to. Calls
@@ -217,22 +257,7 @@ impl LoadedAgent {
         progress: &mut dyn FnMut(usize),
     ) -> Result<WatchReport, RunError> {
         let (env, agent) = (world.make(&self.world)?, self.agent()?);
-        let Film { seed, episode, steps, size, out, at, effects } = *film;
-        let labels = self.labels();
-        let request = WatchRequest {
-            env: &*env,
-            agent: &*agent,
-            labels,
-            seed,
-            episode,
-            steps,
-            every: 1,
-            size,
-            out,
-            at,
-            effects,
-        };
-        watch::run(&request, stop, progress)
+        watch::run(&film.request(&*env, &*agent, self.labels()), stop, progress)
     }
 
     /// Writes the report on what the agent attends to, and on whether it acts on that.
@@ -272,7 +297,7 @@ impl LoadedAgent {
         run: impl FnOnce(&ExplainRequest<'_>) -> Result<T, RunError>,
     ) -> Result<T, RunError> {
         let (env, agent) = (world.make(&self.world)?, self.agent()?);
-        run(&explain_request(&*env, &*agent, self.labels(), explanation))
+        run(&explanation.request(&*env, &*agent, self.labels()))
     }
 }
 
@@ -355,32 +380,10 @@ pub fn compare_explanations<P: AsRef<Path>>(
     let requests: Vec<(String, ExplainRequest<'_>)> = rows
         .iter()
         .map(|(name, env, agent, labels)| {
-            (name.clone(), explain_request(&**env, &**agent, labels.clone(), explanation))
+            (name.clone(), explanation.request(&**env, &**agent, labels.clone()))
         })
         .collect();
     explain::compare(&requests, stop, progress)
-}
-
-fn explain_request<'a>(
-    env: &'a dyn Env,
-    agent: &'a dyn Agent,
-    labels: Labels,
-    &Explanation { seed, episodes, decisions, untrained, max_steps, workers, out }: &Explanation<'a>,
-) -> ExplainRequest<'a> {
-    let sensors = WORLDS.get(&env.spec().id).map_or(&[][..], |world| world.sensors);
-    ExplainRequest {
-        env,
-        agent,
-        labels,
-        sensors,
-        seed,
-        episodes,
-        decisions,
-        untrained,
-        max_steps,
-        workers,
-        out,
-    }
 }
 
 fn stem(path: &Path) -> String {

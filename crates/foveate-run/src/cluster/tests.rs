@@ -270,3 +270,18 @@ fn what_arrives_is_checked() {
     let said = Batch::of(&good, &good.jobs).answer(&pack(&answer)).expect_err("none of 7");
     assert!(said.contains("0 results for 7 jobs"), "{said}");
 }
+
+#[test]
+fn many_workers_get_fewer_batches_each() {
+    let check = |jobs: usize, workers: usize, batches: usize| {
+        let size = batch_size(jobs, workers);
+        assert_eq!(jobs.div_ceil(size), batches, "{jobs} jobs on {workers} workers");
+    };
+    check(4096, 1, 4);
+    check(4096, 256, 1024);
+    check(4096, 512, 1024);
+    check(4096, 1000, 820);
+    check(4096, 4000, 2048);
+    check(32, 1000, 32);
+    check(0, 3, 0);
+}
