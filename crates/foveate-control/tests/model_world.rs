@@ -17,7 +17,7 @@ const PENDULUM: &str = r#"<mujoco model="pendulum">
     <geom type="hfield" hfield="hills" pos="0 0 -2"/>
     <body name="pole" pos="0 0 1">
       <joint name="hinge" type="hinge" axis="0 1 0" damping=".01"/>
-      <geom type="capsule" fromto="0 0 0 0 0 -.6" size=".04" rgba=".8 .2 .2 1"/>
+      <geom type="capsule" fromto="0 0 0 0 0 -.6" size=".12" rgba=".8 .2 .2 1"/>
       <site name="tip" pos="0 0 -.6"/>
     </body>
     <body name="slider" pos="0 1 0">
@@ -44,8 +44,8 @@ fn library() -> Option<Library> {
     Some(Library::open(&found.path).expect("the pinned version"))
 }
 
-fn formula(text: &str) -> Option<Expression> {
-    Some(Expression::parse(text).expect("a formula"))
+fn formula(text: &str) -> Expression {
+    Expression::parse(text).expect("a formula")
 }
 
 fn world(library: &Library, config: ModelConfig) -> Result<ModelWorld, ModelError> {
@@ -61,7 +61,7 @@ fn a_model_is_a_world() {
         size: [48, 32],
         repeat: 2,
         max_steps: 30,
-        reward: formula("tip[2] + 1000 * time - 0.5 * effort"),
+        reward: Some(formula("tip[2] + 1000 * time - 0.5 * effort")),
         ..ModelConfig::default()
     };
     let mut env = world(&library, config.clone()).expect("a world");
@@ -101,7 +101,7 @@ fn a_model_is_a_world() {
 #[test]
 fn a_formula_ends_episodes() {
     let Some(library) = library() else { return };
-    let config = ModelConfig { end: formula("time > 0.095"), noise: 0.0, ..ModelConfig::default() };
+    let config = ModelConfig { end: Some(formula("time > 0.095")), noise: 0.0, ..ModelConfig::default() };
     let mut env = world(&library, config).expect("a world");
     env.reset(None);
     let over: Vec<bool> = (0..10)
@@ -122,8 +122,8 @@ fn what_is_wrong_is_one_line() {
         assert!(said.contains(part) && said.lines().count() == 1, "{said}");
     };
     let plain = ModelConfig::default;
-    refused(ModelConfig { reward: formula("height"), ..plain() }, "no sensor");
-    refused(ModelConfig { end: formula("tip[3]"), ..plain() }, "sensor \"tip\" has 3 numbers");
+    refused(ModelConfig { reward: Some(formula("height")), ..plain() }, "no sensor");
+    refused(ModelConfig { end: Some(formula("tip[3]")), ..plain() }, "sensor \"tip\" has 3 numbers");
     let pixels = ModelConfig { shown: Shown::Pixels, ..plain() };
     refused(ModelConfig { camera: Some("side".into()), ..pixels.clone() }, "no camera \"side\"");
     refused(ModelConfig { size: [0, 9], ..pixels.clone() }, "0x9");
@@ -137,8 +137,8 @@ fn what_is_wrong_is_one_line() {
     let said = ModelWorld::new("mjcf:moved.xml", &model, pixels).err().expect("no camera").to_string();
     assert!(said.contains("has no camera"), "{said}");
     // A formula without a value, and a simulation that explodes, are errors of the step.
-    let mut env =
-        world(&library, ModelConfig { reward: formula("1 / (speed * 0)"), ..plain() }).expect("a world");
+    let mut env = world(&library, ModelConfig { reward: Some(formula("1 / (speed * 0)")), ..plain() })
+        .expect("a world");
     env.reset(Some(1));
     let said = env.step(Action::Continuous(&[0.0; 2])).expect_err("no number").to_string();
     assert!(said.contains("step 1: the formula of the reward gives"), "{said}");
