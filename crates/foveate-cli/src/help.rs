@@ -24,9 +24,17 @@ pub(crate) fn env() -> String {
 
 /// The help of `--picture`.
 pub(crate) fn picture() -> String {
-    let rendered = WORLDS.iter().filter_map(|world| {
-        Some(format!("; for {}, `{}` is the rendered one", world.name, world.fallback_picture?))
-    });
+    let mut rendered: Vec<(&str, Vec<&str>)> = Vec::new();
+    for world in WORLDS.iter() {
+        let Some(picture) = world.fallback_picture else { continue };
+        match rendered.iter_mut().find(|(other, _)| *other == picture) {
+            Some((_, worlds)) => worlds.push(world.name),
+            None => rendered.push((picture, vec![world.name])),
+        }
+    }
+    let rendered = rendered
+        .iter()
+        .map(|(picture, worlds)| format!("; for {}, `{picture}` is the rendered one", worlds.join(", ")));
     format!(
         "The picture that the agent sees{} [default: that of the weights or the configuration, or the world's own]",
         rendered.collect::<String>()
@@ -132,7 +140,8 @@ mod tests {
             assert!(train.contains(&usual_presets(world)), "{train}");
         }
         assert!(train.contains("laptop-relu for car-racing; "), "{train}");
-        assert!(train.contains("; for gym:ID, `render` is the rendered one [default: "), "{train}");
+        assert!(train.contains("; for gym:ID, `render` is the rendered one"), "{train}");
+        assert!(train.contains("mjcf:FILE, `pixels` is the rendered one"), "{train}");
         for name in ["eval", "watch", "explain", "heads", "lab", "stress"] {
             let help = help_of(name);
             assert!(help.contains("or car-racing]") && help.contains("and gym:ID is "), "{help}");

@@ -8,9 +8,10 @@ use crate::out;
 /// Check that the dependencies of Gymnasium environments and of DeepMind Control are installed
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Native worlds need no Python; tasks of DeepMind Control need MuJoCo's library. gym:ID uses the interpreter that FOVEATE_PYTHON names, else that of
-the active virtual environment, else python3. The command creates and steps one environment of each
-family and prints the pip command for what is missing.
+Native worlds need no Python, tasks of DeepMind Control only MuJoCo's library, which is looked for
+first. gym:ID uses the interpreter that FOVEATE_PYTHON names, else that of the active virtual
+environment, else python3. The command creates and steps one environment of each family and prints
+the pip command for what is missing.
 
 Examples:
   foveate doctor

@@ -26,7 +26,17 @@ const HARMLESS: [&str; 6] = ["timeout", "start_timeout", "memory", "image", "act
 #[test]
 fn files_may_name_native_worlds_alone() {
     let nothing = WorldFlags::default();
-    for name in ["car-racing", "cartpole-swingup-harder", "digits", "take-cover", "ant", "pong", "atari"] {
+    for name in [
+        "car-racing",
+        "cartpole-swingup-harder",
+        "cheetah-run",
+        "finger-spin",
+        "digits",
+        "take-cover",
+        "ant",
+        "pong",
+        "atari",
+    ] {
         assert!(is_native(name));
         let request = asked(name, &[("wrap", "grey")]).accept(&nothing).expect("a native one");
         assert_eq!((&*request.id, &*request.options["wrap"]), (name, "grey"));
@@ -36,10 +46,38 @@ fn files_may_name_native_worlds_alone() {
         WORLDS.names().into_iter().filter(|name| !minigrid.iter().any(|own| name.starts_with(own))).collect();
     assert_eq!(
         others,
-        ["car-racing", "cartpole-swingup-harder", "digits", "take-cover", "ant", "pong", "atari", "gym:ID"],
+        [
+            "car-racing",
+            "cartpole-swingup-harder",
+            "cheetah-run",
+            "walker-walk",
+            "cartpole-swingup",
+            "ball-in-cup-catch",
+            "reacher-easy",
+            "finger-spin",
+            "digits",
+            "take-cover",
+            "ant",
+            "pong",
+            "atari",
+            "gym:ID",
+            "mjcf:FILE"
+        ],
         "each was thought about"
     );
-    assert!(!is_native("gym:X-v0"));
+    assert!(!is_native("gym:X-v0") && !is_native("mjcf:robot.xml"));
+    // Which library a task of DeepMind Control opens, the user says.
+    for (world, option) in [("cheetah-run", "library"), ("mjcf:robot.xml", "library")] {
+        let file = [(option, "/tmp/evil.so"), ("repeat", "2")];
+        for own in [nothing.clone(), named(world, &[])] {
+            let said = asked(world, &file).accept(&own).expect_err("a library is code").to_string();
+            assert!(said.contains("library=/tmp/evil.so"), "{said}");
+        }
+        let said =
+            asked(world, &file).accept(&named(world, &[(option, "/opt/mujoco")])).expect("the user's own");
+        assert_eq!(said.options, pairs(&[(option, "/opt/mujoco"), ("repeat", "2")]));
+    }
+    asked("cheetah-run", &[("repeat", "2"), ("size", "84")]).accept(&nothing).expect("no code");
     let said = asked("gym:X-v0", &[]).accept(&nothing).expect_err("Python").to_string();
     assert!(
         said.contains("a.safetensors asks for the world gym:X-v0,")
