@@ -86,6 +86,16 @@ fn cells(compared: &Compared) -> [String; 8] {
     ]
 }
 
+/// A cell of the page's table; an interval stands below its value, so that all columns fit a screen.
+fn html_cell(cell: &str) -> String {
+    match cell.split_once(" (") {
+        Some((value, interval)) => {
+            format!("<td>{} <small>({}</small></td>", escape(value), escape(interval))
+        }
+        None => format!("<td>{}</td>", escape(cell)),
+    }
+}
+
 impl Comparison {
     /// Passes name and bytes of every file to `add`: those of each study in a folder of its name, the figures of the comparison,
     /// a page, and last [`REPORT_FILE`].
@@ -233,10 +243,7 @@ impl Comparison {
     fn page(&self, mut all: Vec<Figure>, own: Vec<Vec<Figure>>) -> String {
         let head = joined(COLUMNS.iter().map(|name| format!("<th>{}</th>", escape(name))));
         let rows = self.agents.iter().map(|compared| {
-            format!(
-                "<tr>{}</tr>",
-                joined(cells(compared).iter().map(|cell| format!("<td>{}</td>", escape(cell))))
-            )
+            format!("<tr>{}</tr>", joined(cells(compared).iter().map(|cell| html_cell(cell))))
         });
         let table = format!(
             "<div class=\"card\"><table class=\"many\"><thead><tr>{head}</tr></thead><tbody>{}</tbody></table></div>",
@@ -301,6 +308,12 @@ impl Compared {
         if moves.answer == "no" {
             return format!(
                 "{}: its action hardly changes between moments, so there is nothing to explain.",
+                self.name
+            );
+        }
+        if self.report.orders.is_empty() {
+            return format!(
+                "{} has no attention that can be opened, and nothing else says what matters to it, so there is no order to test.",
                 self.name
             );
         }
