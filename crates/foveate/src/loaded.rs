@@ -272,7 +272,12 @@ impl LoadedAgent {
         run: impl FnOnce(&ExplainRequest<'_>) -> Result<T, RunError>,
     ) -> Result<T, RunError> {
         let (env, agent) = (world.make(&self.world)?, self.agent()?);
-        run(&explain_request(&*env, &*agent, self.labels(), explanation))
+        run(&explain_request(
+            &*env,
+            &*agent,
+            labels_with_options(&self.world, self.source.clone()),
+            explanation,
+        ))
     }
 }
 
@@ -349,7 +354,7 @@ pub fn compare_explanations<P: AsRef<Path>>(
             .map(|shift| (format!("{name} {shift}"), EnvRequest { shifts: vec![shift], ..plain.clone() }));
         for (name, request) in std::iter::once((name.clone(), plain.clone())).chain(shifted) {
             let (env, agent) = (world.make(&request)?, loaded.agent()?);
-            rows.push((name, env, agent, labels(&request, loaded.source.clone())));
+            rows.push((name, env, agent, labels_with_options(&request, loaded.source.clone())));
         }
     }
     let requests: Vec<(String, ExplainRequest<'_>)> = rows
@@ -404,6 +409,15 @@ pub fn labels(request: &EnvRequest, weights: String) -> Labels {
     let shifts = request.shifts.iter().flat_map(|text| ["; ", text]);
     let variant = std::iter::once(&*variant).chain(shifts).collect();
     Labels { env: request.id.clone(), picture, variant, weights }
+}
+
+/// The same, with the world's options behind its variants, for a report that says what was studied.
+fn labels_with_options(request: &EnvRequest, weights: String) -> Labels {
+    let mut labels = labels(request, weights);
+    for (key, value) in &request.options {
+        labels.variant += &format!("; {key}={value}");
+    }
+    labels
 }
 
 /// No variant, then each variant of the world alone that needs no parameters.
@@ -506,6 +520,9 @@ mod tests {
         let both = EnvRequest { shifts: vec!["hue:2".into()], ..bar };
         assert_eq!(label(&both), text("exact", "bar; hue:2"));
         assert_eq!(label(&World::named("gym:X-v0").own()), text("world", "original"));
+        let mut red = World::named("door-key-5x5").own();
+        red.options = [("color".to_owned(), "red".to_owned())].into();
+        assert_eq!(labels_with_options(&red, "w".into()).variant, "original; color=red");
     }
 
     #[test]
