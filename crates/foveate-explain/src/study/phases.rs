@@ -222,7 +222,7 @@ pub(super) fn find(
 
     let played =
         scheduler.ordered(0..n, |i| watch(bank.start(i), i == 0, &|| scheduler.stopped()), &mut || {
-            meter.add("playing and filming", 1.0 + film / n as f64)
+            meter.add("playing and filming", 1.0 + film / n as f64);
         })?;
     let mut counts = ImportanceCounts::default();
     let (mut episodes, mut situations, mut shown) = (Vec::new(), vec![], None);
