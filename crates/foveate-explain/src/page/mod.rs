@@ -190,7 +190,8 @@ fn figure_html(folder: &str, figure: &Figure, png: &dyn Fn(Image<'_>) -> Vec<u8>
     let wide = if figure.wide { " class=\"wide\"" } else { "" };
     let name = figure.name;
     // A relative address may not begin with a name that has a colon, as those of shifts have.
-    let (id, file) = (escape(&format!("{folder}{name}")), escape(&format!("./{folder}figures/{name}")));
+    let here = if folder.is_empty() { "" } else { "./" };
+    let (id, file) = (escape(&format!("{folder}{name}")), escape(&format!("{here}{folder}figures/{name}")));
     format!(
         "<figure{wide} id=\"figure-{id}\"><figcaption><b>{}</b></figcaption><div class=\"sheet\">{}</div>\
          <p class=\"caption\">{} <span class=\"files\"><a href=\"{file}.svg\">SVG</a> <a \
