@@ -302,6 +302,15 @@ impl WorldDescriptor {
         (self.make)(request)
     }
 
+    /// Its variants that need no parameters and that `picture` shows, the default one if it is `None`.
+    pub fn whole_variants(&self, picture: Option<&str>) -> impl Iterator<Item = &'static VariantInfo> {
+        let picture =
+            picture.or_else(|| self.pictures.first().map(|choice| choice.name)).unwrap_or("").to_owned();
+        let whole =
+            |info: &&VariantInfo| info.parameters.iter().all(|parameter| !parameter.default.is_empty());
+        self.variants.iter().filter(whole).filter(move |info| info.pictures.contains(&&*picture))
+    }
+
     /// Checks the names in `request`.
     fn check(&self, request: &EnvRequest) -> Result<(), EnvError> {
         let unknown = |what, given: &str, known: &[Choice]| {

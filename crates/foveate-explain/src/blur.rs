@@ -21,7 +21,7 @@ pub fn gaussian_blur(image: Image<'_>, sigma: f64) -> ImageBuf {
             add_pair(&mut sums, weight * if d == 0 { 0.5 } else { 1.0 }, row(y - d), row(y + d));
         }
         for (byte, sum) in bytes.iter_mut().zip(&sums) {
-            *byte = sum.round().clamp(0.0, 255.0) as u8;
+            *byte = rounded(*sum);
         }
     }
     out
@@ -51,6 +51,12 @@ fn add_pair(sums: &mut [f32], weight: f32, a: &[f32], b: &[f32]) {
     for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
         *sum += weight * (a + b);
     }
+}
+
+/// The nearest byte to a number that is not negative, of two the larger one; unlike [`f32::round`] it calls nothing.
+fn rounded(x: f32) -> u8 {
+    let whole = x as i32;
+    (whole + i32::from(x - whole as f32 >= 0.5)).clamp(0, 255) as u8
 }
 
 /// Half a Gaussian, from its middle outwards; the whole sums to 1.
@@ -89,6 +95,17 @@ mod tests {
         {
             let value = f64::from(blurred.as_image().pixel(x, y)[0]);
             assert!((value - expect).abs() <= 1.0, "({x}, {y}): {value} instead of {expect}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_rounded_as_the_standard_library_does() {
+        let near = (0..=255_u16).flat_map(|byte| {
+            let middle = f32::from(byte) + 0.5;
+            [f32::from(byte), middle.next_down(), middle, middle.next_up()]
+        });
+        for x in near.chain([0.0, 255.00002, 0.5_f32.next_down()]) {
+            assert_eq!(rounded(x), x.round().clamp(0.0, 255.0) as u8, "{x}");
         }
     }
 

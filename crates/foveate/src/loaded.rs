@@ -225,7 +225,7 @@ impl LoadedAgent {
         before: &mut dyn FnMut(&Labels),
         told: &mut dyn FnMut(EvalReport) -> Result<(), E>,
     ) -> Result<(), E> {
-        for variants in each_variant(&self.world.id) {
+        for variants in each_variant(&self.world) {
             let request = EnvRequest { variants, ..self.world.clone() };
             before(&labels(&request, self.source.clone()));
             told(self.evaluate_in(world, &request, how)?)?;
@@ -297,7 +297,8 @@ impl LoadedAgent {
         run: impl FnOnce(&ExplainRequest<'_>) -> Result<T, RunError>,
     ) -> Result<T, RunError> {
         let (env, agent) = (world.make(&self.world)?, self.agent()?);
-        run(&explanation.request(&*env, &*agent, self.labels()))
+        let labels = labels_with_options(&self.world, self.source.clone());
+        run(&explanation.request(&*env, &*agent, labels))
     }
 }
 
@@ -374,7 +375,7 @@ pub fn compare_explanations<P: AsRef<Path>>(
             .map(|shift| (format!("{name} {shift}"), EnvRequest { shifts: vec![shift], ..plain.clone() }));
         for (name, request) in std::iter::once((name.clone(), plain.clone())).chain(shifted) {
             let (env, agent) = (world.make(&request)?, loaded.agent()?);
-            rows.push((name, env, agent, labels(&request, loaded.source.clone())));
+            rows.push((name, env, agent, labels_with_options(&request, loaded.source.clone())));
         }
     }
     let requests: Vec<(String, ExplainRequest<'_>)> = rows
@@ -409,10 +410,19 @@ pub fn labels(request: &EnvRequest, weights: String) -> Labels {
     Labels { env: request.id.clone(), picture, variant, weights }
 }
 
-/// No variant, then each variant of the world alone that needs no parameters.
-pub fn each_variant(world: &str) -> Vec<Vec<String>> {
-    let infos = WORLDS.get(world).map_or(&[][..], |world| world.variants);
-    let whole = infos.iter().filter(|info| info.parameters.iter().all(|p| !p.default.is_empty()));
+/// The same, with the world's options behind its variants, for a report that says what was studied.
+fn labels_with_options(request: &EnvRequest, weights: String) -> Labels {
+    let mut labels = labels(request, weights);
+    for (key, value) in &request.options {
+        labels.variant += &format!("; {key}={value}");
+    }
+    labels
+}
+
+/// No variant, then each variant of the world alone that needs no parameters and that its picture shows.
+pub fn each_variant(request: &EnvRequest) -> Vec<Vec<String>> {
+    let world = WORLDS.get(&request.id);
+    let whole = world.into_iter().flat_map(|world| world.whole_variants(request.picture.as_deref()));
     std::iter::once(vec![]).chain(whole.map(|info| vec![info.name.to_owned()])).collect()
 }
 
@@ -509,12 +519,19 @@ mod tests {
         let both = EnvRequest { shifts: vec!["hue:2".into()], ..bar };
         assert_eq!(label(&both), text("exact", "bar; hue:2"));
         assert_eq!(label(&World::named("gym:X-v0").own()), text("world", "original"));
+        let mut red = World::named("door-key-5x5").own();
+        red.options = [("color".to_owned(), "red".to_owned())].into();
+        assert_eq!(labels_with_options(&red, "w".into()).variant, "original; color=red");
     }
 
     #[test]
     fn variants_that_need_more_than_their_name_are_left_out() {
-        let names = each_variant("car-racing").concat();
+        let names = each_variant(&World::named("car-racing").own()).concat();
         assert!(names.contains(&"color".to_owned()) && !names.contains(&"video".to_owned()), "{names:?}");
-        assert_eq!(each_variant("gym:X-v0"), [[""; 0]]);
+        assert_eq!(each_variant(&World::named("gym:X-v0").own()), [[""; 0]]);
+        // Numbers show no variant, pictures all.
+        let numbers = World::named("cheetah-run").own();
+        let pixels = EnvRequest { picture: Some("pixels".into()), ..numbers.clone() };
+        assert_eq!((each_variant(&numbers).len(), each_variant(&pixels).len()), (1, 5));
     }
 }

@@ -189,7 +189,9 @@ impl Section {
 fn figure_html(folder: &str, figure: &Figure, png: &dyn Fn(Image<'_>) -> Vec<u8>) -> String {
     let wide = if figure.wide { " class=\"wide\"" } else { "" };
     let name = figure.name;
-    let (id, file) = (escape(&format!("{folder}{name}")), escape(&format!("{folder}figures/{name}")));
+    // A relative address may not begin with a name that has a colon, as those of shifts have.
+    let here = if folder.is_empty() { "" } else { "./" };
+    let (id, file) = (escape(&format!("{folder}{name}")), escape(&format!("{here}{folder}figures/{name}")));
     format!(
         "<figure{wide} id=\"figure-{id}\"><figcaption><b>{}</b></figcaption><div class=\"sheet\">{}</div>\
          <p class=\"caption\">{} <span class=\"files\"><a href=\"{file}.svg\">SVG</a> <a \

@@ -6,11 +6,10 @@
 
 use foveate_core::episode::{Episode, EpisodeRules};
 use foveate_core::statistics::paired;
-use foveate_core::{Env, EnvError, EvaluateError, Observation, StateEdit};
+use foveate_core::{Env, EnvError, EvaluateError, Observation, RolloutJob, StateEdit};
 use serde::Serialize;
 
-use super::play::{EpisodeStart, action_scale, policy_error, replay};
-use super::probes::claim;
+use super::play::{EpisodeStart, ObservedStep, action_scale, policy_error};
 use super::seen::SeenPicture;
 use super::{Mean, StudyError};
 use crate::Mask;
@@ -46,46 +45,38 @@ pub struct Erasure {
     pub cost: Option<Mean>,
 }
 
-/// Takes every kind of thing out of the decisions at `steps`.
-pub(super) fn decisions(start: EpisodeStart, steps: &[usize]) -> Result<Vec<Erased>, StudyError> {
-    let (kinds, job, scale) = (start.env.kinds(), start.job, action_scale(start.env.spec()));
+/// Takes every kind of thing out of a decision whose agent was kept; none of one whose agent was not.
+pub(super) fn decision(moment: &ObservedStep<'_>, job: RolloutJob) -> Result<Vec<Erased>, StudyError> {
+    let Some((agent, context)) = &moment.before else { return Ok(vec![]) };
+    let (kinds, scale) = (moment.env.kinds(), action_scale(moment.env.spec()));
+    let failed = |error| policy_error(job, moment.step, error);
+    let grid = moment.decision.attention.as_ref().and_then(|attention| attention.tokens().grid());
+    let [width, height] = moment.seen.size();
+    let looked = grid.map(|grid| Mask::of_patches(width, height, grid, moment.claim));
     let mut all = vec![];
-    replay(start, steps, &mut |step, env, agent, context| {
-        let failed = |error| policy_error(job, step, error);
-        let mut usual = agent.boxed_clone();
-        let decision = usual.act(env.observation(), &mut context.clone()).map_err(failed)?;
-        let grid = decision.attention.as_ref().and_then(|attention| attention.tokens().grid());
-        let seen = SeenPicture::of(env, grid)?;
-        let [width, height] = seen.size();
-        let looked =
-            decision.attention.as_ref().zip(grid).map(|(attention, grid)| {
-                Mask::of_patches(width, height, grid, &seen.places(claim(attention)))
-            });
-        for (kind, name) in kinds.iter().enumerate() {
-            let mut edited = env.boxed_clone();
-            if !erase(&mut *edited, name)? {
-                continue;
-            }
-            let after = SeenPicture::of(&*edited, grid)?;
-            let changed = changed(&seen, &after);
-            let pixels = changed.iter().filter(|&&changed| changed).count() as f64;
-            let looked_at = looked.as_ref().map(|mask| {
-                let inside = (0..changed.len()).filter(|&i| mask.pixels()[i]);
-                let (hit, count) =
-                    inside.fold((0, 0), |(hit, count), i| (hit + usize::from(changed[i]), count + 1));
-                hit as f64 / f64::from(count.max(1))
-            });
-            let mut again = agent.boxed_clone();
-            let action = again.act(edited.observation(), &mut context.clone()).map_err(failed)?.action;
-            all.push(Erased {
-                kind,
-                pixels: pixels / changed.len().max(1) as f64,
-                looked_at,
-                change: scale.distance(action, decision.action),
-            });
+    for (kind, name) in kinds.iter().enumerate() {
+        let mut edited = moment.env.boxed_clone();
+        if !erase(&mut *edited, name)? {
+            continue;
         }
-        Ok(())
-    })?;
+        let after = SeenPicture::of(&*edited, grid)?;
+        let changed = changed(moment.seen, &after);
+        let pixels = changed.iter().filter(|&&changed| changed).count() as f64;
+        let looked_at = looked.as_ref().map(|mask| {
+            let inside = (0..changed.len()).filter(|&i| mask.pixels()[i]);
+            let (hit, count) =
+                inside.fold((0, 0), |(hit, count), i| (hit + usize::from(changed[i]), count + 1));
+            hit as f64 / f64::from(count.max(1))
+        });
+        let mut again = agent.boxed_clone();
+        let action = again.act(edited.observation(), &mut context.clone()).map_err(failed)?.action;
+        all.push(Erased {
+            kind,
+            pixels: pixels / changed.len().max(1) as f64,
+            looked_at,
+            change: scale.distance(action, moment.decision.action),
+        });
+    }
     Ok(all)
 }
 

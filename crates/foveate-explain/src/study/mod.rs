@@ -379,8 +379,8 @@ pub fn study(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Study, StudyError> {
     seen::pictures(request.env)?;
-    let swaps = swaps::first_part(&request, true, scheduler, progress)?;
-    let found = phases::find(&request, scheduler, &mut swaps::second_part(progress))?;
+    let mut found = phases::find(&request, scheduler, progress)?;
+    let swaps = found.swaps.take();
     let findings = conclude::conclude(&found);
     let figures = figures::figures(&found, &findings, &request.dimensions);
     let report = report(&request, &found, findings, swaps.as_ref());

@@ -9,15 +9,16 @@ use foveate_core::{Agent, Attention, EvaluateError, PatchGrid, RolloutJob, Seed,
 
 use super::StudyError;
 use super::conditions::{Condition, play_under};
-use super::erase::{self, Erasure};
+use super::erase::{self, Erased, Erasure};
 use super::film::{FilmRecorder, FinishedFilm};
 use super::play::{EpisodeStart, action_scale, play, policy_error};
 use super::positions::{Encoded, Situations, encoded};
 use super::probes::{
-    CLAIMS, Comparisons, Probed, any_attention, other_moment, own_claims, probe, spread, take,
+    CLAIMS, Comparisons, Probed, any_attention, other_moment, own_claims, probe, spread, take, take_spread,
 };
 use super::saved_decision::SavedDecision;
 use super::seen::SeenPicture;
+use super::swaps::{self, Moment, Sampled, SwapStudy};
 use super::{Mean, Progress, Scheduler, StudyRequest};
 
 /// Patches shown of each range of importance.
@@ -72,6 +73,8 @@ pub(super) struct Found {
     pub(super) mean_picture: Vec<f64>,
     pub(super) grid: PatchGrid,
     pub(super) has_attention: bool,
+    /// What swapping parts of decisions shows; `None` where nothing can be swapped.
+    pub(super) swaps: Option<SwapStudy>,
     /// The tested decisions of every episode.
     pub(super) probed: Vec<Vec<Probed>>,
     /// Decisions of the filmed episode that the page shows.
@@ -190,6 +193,11 @@ impl ProgressMeter<'_> {
         self.done += units;
         (self.tell)(Progress { what, done: (self.done / self.total).min(1.0) });
     }
+
+    /// Tells how far a part of so many units is, which are then to be added.
+    fn within(&mut self, part: Progress, units: f64) {
+        (self.tell)(Progress { done: ((self.done + part.done * units) / self.total).min(1.0), ..part });
+    }
 }
 
 /// Does everything.
@@ -207,54 +215,45 @@ pub(super) fn find(
     let conditions = Condition::all();
     let kinds = request.env.kinds();
     let drives = conditions.len() as f64 * 1.5 + kinds.len() as f64;
-    let mut meter = ProgressMeter { done: 0.0, total: film + n as f64 * (2.0 + 1.5 * study + drives), tell };
+    let others = film + n as f64 * (4.0 + 1.5 * study + drives);
+    let swapping = 0.3 * others;
+    let mut meter = ProgressMeter { done: 0.0, total: others + swapping, tell };
     meter.add("playing and filming", 0.0);
 
-    let played = scheduler.ordered(
-        0..2 * n,
-        |i| {
-            if i < n {
-                watch(bank.start(i), i == 0, &|| scheduler.stopped())
-            } else {
-                watch(bank.random_start(i - n), false, &|| scheduler.stopped())
-            }
-        },
-        &mut || meter.add("playing and filming", 1.0 + film / (2 * n) as f64),
-    )?;
+    let played =
+        scheduler.ordered(0..n, |i| watch(bank.start(i), i == 0, &|| scheduler.stopped()), &mut || {
+            meter.add("playing and filming", 1.0 + film / n as f64);
+        })?;
     let mut counts = ImportanceCounts::default();
-    let (mut episodes, mut random_episodes, mut shown) = (Vec::new(), Vec::new(), None);
-    let mut situations = vec![];
-    for (i, played) in played.into_iter().enumerate() {
-        if i < n {
-            counts.merge(&played.counts);
-            shown = shown.or(played.shown);
-            episodes.push(played.episode);
-            situations.push(played.situations);
-        } else {
-            random_episodes.push(played.episode);
-        }
+    let (mut episodes, mut situations, mut shown) = (Vec::new(), vec![], None);
+    for played in played {
+        counts.merge(&played.counts);
+        shown = shown.or(played.shown);
+        episodes.push(played.episode);
+        situations.push(played.situations);
     }
     let Some(shown) = shown else { return Err(EvaluateError::Stopped.into()) };
 
     // Decisions of the agent, and of random-weight agents, ready to be taken again.
-    let lengths: Vec<usize> = episodes.iter().chain(&random_episodes).map(Trajectory::len).collect();
+    let lengths: Vec<usize> = episodes.iter().map(Trajectory::len).collect();
     let taken = scheduler.ordered(
         0..2 * n,
         |i| {
-            let steps = spread(lengths[i], decisions);
             if i < n {
+                let steps = spread(lengths[i], decisions);
                 keep(bank.start(i), &steps, &counts, seed.child("samples", i as u64))
             } else {
-                Ok((take(bank.random_start(i - n), &steps, &mut |_| Ok(()))?, vec![], vec![]))
+                let taken = take_spread(&|| bank.random_start(i - n), decisions)?;
+                Ok(Kept { taken, ..Kept::default() })
             }
         },
-        &mut || meter.add("taking decisions", 0.5),
+        &mut || meter.add("taking decisions", 1.0),
     )?;
     let mut samples: Vec<(Range, Samples)> =
         Range::ALL.map(|range| (range, Samples::new(range.bounds(&counts), SAMPLES))).into();
     let mut mean_picture = vec![0.0; shown.picture[0] * shown.picture[1] * 3];
-    let mut all_taken = Vec::with_capacity(2 * n);
-    for (taken, offered, sums) in taken {
+    let (mut all_taken, mut erased, mut moments) = (Vec::with_capacity(2 * n), vec![], vec![]);
+    for Kept { taken, offered, sums, erased: own, moments: of_swaps } in taken {
         for ((_, samples), offered) in samples.iter_mut().zip(offered) {
             samples.merge(offered);
         }
@@ -262,6 +261,10 @@ pub(super) fn find(
             *mean += sum;
         }
         all_taken.push(taken);
+        if erased.len() < n {
+            erased.push(own);
+            moments.push(of_swaps);
+        }
     }
     let tested: usize = all_taken.iter().take(n).map(Vec::len).sum();
     for mean in &mut mean_picture {
@@ -270,6 +273,11 @@ pub(super) fn find(
     let Some(grid) = all_taken.iter().flatten().map(|taken| taken.grid).next() else {
         return Err(EvaluateError::Stopped.into());
     };
+
+    let usual: Vec<f64> = episodes.iter().map(Trajectory::score).collect();
+    let sampled = Sampled { scores: usual.clone(), moments };
+    let swaps = swaps::of_sampled(request, sampled, scheduler, &mut |now| meter.within(now, swapping))?;
+    meter.add("putting decisions to the test", swapping);
 
     // What was claimed at other moments, of the same kind of agent.
     let claims: Vec<Vec<(Vec<u32>, Vec<f32>)>> = all_taken
@@ -345,21 +353,18 @@ pub(super) fn find(
     // Whole episodes; without attention there is nothing to cover but everything.
     let possible = |c: &&Condition| attends || c.fill().is_none();
     let drives: Vec<Condition> = conditions.iter().filter(possible).copied().collect();
+    // The first condition changes nothing: these episodes have been played.
     let totals = scheduler.ordered(
-        0..drives.len() * n,
+        n..drives.len() * n,
         |i| play_under(bank.start(i % n), drives[i / n], seed.child("drive", i as u64)),
         &mut || meter.add("driving whole episodes", 1.5),
     )?;
+    let totals = [usual.clone(), totals].concat();
     let scores: Vec<(Condition, Vec<f64>)> =
         drives.into_iter().zip(totals.chunks(n)).map(|(condition, all)| (condition, all.to_vec())).collect();
     let erasures = if kinds.is_empty() {
         vec![]
     } else {
-        let erased = scheduler.ordered(
-            0..n,
-            |e| erase::decisions(bank.start(e), &spread(lengths[e], decisions)),
-            &mut || meter.add("taking things out of the world", 0.0),
-        )?;
         let without = scheduler.ordered(
             0..kinds.len() * n,
             |i| erase::play_without(bank.start(i % n), i / n),
@@ -367,7 +372,6 @@ pub(super) fn find(
         )?;
         let without: Vec<Vec<f64>> =
             without.chunks(n).map(|all| all.iter().copied().flatten().collect()).collect();
-        let usual: Vec<f64> = episodes.iter().map(Trajectory::score).collect();
         erase::erasures(kinds, &erased, &without, &usual)
     };
     let encoded = if attends && shown.looked_at == LookedAt::Chosen {
@@ -384,6 +388,7 @@ pub(super) fn find(
         mean_picture,
         grid,
         has_attention: attends,
+        swaps,
         probed,
         cards,
         random_claims,
@@ -437,8 +442,19 @@ fn watch(start: EpisodeStart, film: bool, stopped: &dyn Fn() -> bool) -> Result<
     Ok(Played { episode, situations, counts, shown })
 }
 
-/// Decisions, samples of patches, and the sum of the pictures.
-type Kept = (Vec<SavedDecision>, Vec<Samples>, Vec<f64>);
+/// What the second play of an episode gives.
+#[derive(Default)]
+struct Kept {
+    taken: Vec<SavedDecision>,
+    /// Samples of patches, for each range of importance.
+    offered: Vec<Samples>,
+    /// The sum of the pictures.
+    sums: Vec<f64>,
+    /// The decisions with kinds of things taken out of the world.
+    erased: Vec<Erased>,
+    /// The decisions with all that parts of them can be swapped in.
+    moments: Vec<Moment>,
+}
 
 fn keep(
     start: EpisodeStart,
@@ -448,9 +464,10 @@ fn keep(
 ) -> Result<Kept, StudyError> {
     let mut samples: Vec<Samples> =
         Range::ALL.iter().map(|range| Samples::new(range.bounds(counts), SAMPLES)).collect();
-    let mut sums = Vec::new();
-    let taken = take(start, steps, &mut |moment| {
-        if moment.before.is_some() {
+    let (mut sums, mut erased, mut moments, job) = (Vec::new(), vec![], vec![], start.job);
+    let salient = spread(steps.len(), swaps::INPUTS);
+    let (taken, _) = take(start.until(steps), steps, &mut |moment| {
+        if let Some((agent, context)) = &moment.before {
             sums.resize(moment.seen.newest().rgb().len(), 0.0);
             for (sum, &byte) in sums.iter_mut().zip(moment.seen.newest().rgb()) {
                 *sum += f64::from(byte);
@@ -461,10 +478,13 @@ fn keep(
                     samples.offer(moment.seen.newest(), grid, moment.importance, seed);
                 }
             }
+            erased.extend(erase::decision(moment, job)?);
+            let salient = salient.contains(&moments.len());
+            moments.push(Moment::of(moment.step, moment.env, &**agent, context, salient)?);
         }
         Ok(())
     })?;
-    Ok((taken, samples, sums))
+    Ok(Kept { taken, offered: samples, sums, erased, moments })
 }
 
 fn add(sums: &mut [[Effect; 2]; 2], more: &[[Effect; 2]; 2]) {

@@ -132,14 +132,30 @@ type BeforeDecision<'a> = dyn FnMut(usize, &dyn Env, &dyn Agent, &ActContext) ->
 /// Plays an episode again and calls `each` before the decisions at `steps`, with the agent and its context as they then
 /// are.
 pub(super) fn replay(
-    mut start: EpisodeStart,
+    start: EpisodeStart,
     steps: &[usize],
     each: &mut BeforeDecision<'_>,
 ) -> Result<(), StudyError> {
-    let last = steps.iter().max().map_or(0, |last| last + 1);
-    start.max_steps = start.max_steps.min(last);
-    start.run(&mut Replayer { steps, each })?;
+    start.until(steps).watch(steps, each)?;
     Ok(())
+}
+
+impl EpisodeStart {
+    /// The same, truncated after the last of `steps`.
+    pub(super) fn until(mut self, steps: &[usize]) -> Self {
+        let last = steps.iter().max().map_or(0, |last| last + 1);
+        self.max_steps = self.max_steps.min(last);
+        self
+    }
+
+    /// Plays the episode and calls `each` before the decisions at `steps`.
+    pub(super) fn watch(
+        mut self,
+        steps: &[usize],
+        each: &mut BeforeDecision<'_>,
+    ) -> Result<EpisodeResult, StudyError> {
+        self.run(&mut Replayer { steps, each })
+    }
 }
 
 struct Replayer<'a> {

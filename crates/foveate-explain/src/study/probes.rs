@@ -71,17 +71,32 @@ pub(super) fn levels(grid: PatchGrid) -> Vec<usize> {
     LEVELS.into_iter().filter(|&level| level < grid.len()).chain([grid.len()]).collect()
 }
 
-/// Plays the episode and keeps the decisions at `steps`.
+/// Plays the episode and keeps decisions that are spread evenly over it, so many.
+///
+/// Which ones depends on how long the episode is, so it is played twice; once if it is as long as the world allows.
+pub(super) fn take_spread(
+    start: &dyn Fn() -> EpisodeStart,
+    decisions: usize,
+) -> Result<Vec<SavedDecision>, StudyError> {
+    let first = start();
+    let expected = first.env.spec().max_steps.unwrap_or(0).min(first.max_steps).min(u32::MAX as usize);
+    let (taken, length) = take(first, &spread(expected, decisions), &mut |_| Ok(()))?;
+    if length == expected {
+        return Ok(taken);
+    }
+    let steps = spread(length, decisions);
+    Ok(take(start().until(&steps), &steps, &mut |_| Ok(()))?.0)
+}
+
+/// Plays the episode and keeps the decisions at `steps`; beside them the episode's length.
 pub(super) fn take(
     start: EpisodeStart,
     steps: &[usize],
     also: &mut dyn FnMut(&ObservedStep<'_>) -> Result<(), StudyError>,
-) -> Result<Vec<SavedDecision>, StudyError> {
+) -> Result<(Vec<SavedDecision>, usize), StudyError> {
     let (job, scale) = (start.job, super::play::action_scale(start.env.spec()));
-    let last = steps.iter().max().map_or(0, |last| last + 1);
-    let start = EpisodeStart { max_steps: start.max_steps.min(last), ..start };
     let mut taken = Vec::new();
-    play(start, &|step| steps.contains(&step), &mut |mut moment| {
+    let (episode, _) = play(start, &|step| steps.contains(&step), &mut |mut moment| {
         also(&moment)?;
         let Some(before) = moment.before.take() else { return Ok(()) };
         let seen = moment.seen.clone();
@@ -101,7 +116,7 @@ pub(super) fn take(
         });
         Ok(())
     })?;
-    Ok(taken)
+    Ok((taken, episode.len()))
 }
 
 /// Places that a policy without attention, or with soft attention, is said to look at.

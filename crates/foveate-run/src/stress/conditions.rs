@@ -133,14 +133,8 @@ fn variant_names(world: &EnvRequest, text: &str) -> Vec<String> {
     match text.trim() {
         "none" | "" => vec![],
         "all" => {
-            let Some(known) = WORLDS.get(&world.id) else { return vec![] };
-            let picture =
-                world.picture.as_deref().or_else(|| known.pictures.first().map(|choice| choice.name));
-            let shown = known
-                .variants
-                .iter()
-                .filter(|info| picture.is_none_or(|picture| info.pictures.contains(&picture)));
-            let whole = shown.filter(|info| info.parameters.iter().all(|p| !p.default.is_empty()));
+            let known = WORLDS.get(&world.id);
+            let whole = known.into_iter().flat_map(|known| known.whole_variants(world.picture.as_deref()));
             whole.map(|info| info.name.to_owned()).collect()
         }
         names => {

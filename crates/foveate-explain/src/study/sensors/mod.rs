@@ -189,7 +189,7 @@ pub fn study_sensors(
     scheduler: &impl Scheduler,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<SensorStudy, StudyError> {
-    let swaps = swaps::first_part(&request, false, scheduler, progress)?;
+    let swaps = swaps::first_part(&request, scheduler, progress)?;
     let found = find(&request, scheduler, &mut swaps::second_part(progress))?;
     let report = report(&request, &found, swaps.as_ref());
     let StudyRequest { labels, dimensions, .. } = request;

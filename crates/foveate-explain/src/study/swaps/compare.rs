@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use foveate_core::statistics::mean_interval;
 use serde::Serialize;
 
 use super::page::randomised;
@@ -12,7 +13,7 @@ use crate::estimate::Estimate;
 use crate::figure::{Anchor, DataTable, Figure, Ink, LETTERS, Plot, short};
 use crate::page::{Section, plain_page};
 use crate::study::report_page::png;
-use crate::study::{AddFile, REPORT_FILE, figures_json, whole_json, write_figure};
+use crate::study::{AddFile, REPORT_FILE, ReportHead, figures_json, whole_json, write_figure};
 use crate::text::{escape, joined};
 
 /// Agents, and what was found of each.
@@ -60,10 +61,15 @@ fn shares(report: &SwapReport) -> [f64; 5] {
     [weights, values, attended - weights - values, memory, 1.0 - attended - memory]
 }
 
-/// Large scores with a digit behind the point, small ones with three.
-fn score(score: f64) -> String {
-    let digits = if score.abs() < 10.0 { 3 } else { 1 };
-    format!("{score:.digits$}").replace('-', "−")
+/// The mean score with its interval over episodes; large ones with a digit behind the point, small ones with three.
+fn score(head: &ReportHead) -> String {
+    let digits = if head.mean_score.abs() < 10.0 { 3 } else { 1 };
+    let told = |score: f64| format!("{score:.digits$}").replace('-', "−");
+    let mean = told(head.mean_score);
+    match mean_interval(&head.scores) {
+        Some([from, to]) => format!("{mean} ({} … {})", told(from), told(to)),
+        None => mean,
+    }
 }
 
 fn cells(compared: &Compared) -> [String; 8] {
@@ -76,7 +82,7 @@ fn cells(compared: &Compared) -> [String; 8] {
     let above = report.untrained.as_ref().and_then(|untrained| untrained.percentile);
     [
         name.clone(),
-        score(report.head.mean_score),
+        score(&report.head),
         natural_percent(report),
         share(&report.attended),
         share(&report.memory),
@@ -84,6 +90,16 @@ fn cells(compared: &Compared) -> [String; 8] {
         attended,
         above.map_or("—".into(), |share| format!("{:.0} %", 100.0 * share)),
     ]
+}
+
+/// A cell of the page's table; an interval stands below its value, so that all columns fit a screen.
+fn html_cell(cell: &str) -> String {
+    match cell.split_once(" (") {
+        Some((value, interval)) => {
+            format!("<td>{} <small>({}</small></td>", escape(value), escape(interval))
+        }
+        None => format!("<td>{}</td>", escape(cell)),
+    }
 }
 
 impl Comparison {
@@ -233,10 +249,7 @@ impl Comparison {
     fn page(&self, mut all: Vec<Figure>, own: Vec<Vec<Figure>>) -> String {
         let head = joined(COLUMNS.iter().map(|name| format!("<th>{}</th>", escape(name))));
         let rows = self.agents.iter().map(|compared| {
-            format!(
-                "<tr>{}</tr>",
-                joined(cells(compared).iter().map(|cell| format!("<td>{}</td>", escape(cell))))
-            )
+            format!("<tr>{}</tr>", joined(cells(compared).iter().map(|cell| html_cell(cell))))
         });
         let table = format!(
             "<div class=\"card\"><table class=\"many\"><thead><tr>{head}</tr></thead><tbody>{}</tbody></table></div>",
@@ -301,6 +314,12 @@ impl Compared {
         if moves.answer == "no" {
             return format!(
                 "{}: its action hardly changes between moments, so there is nothing to explain.",
+                self.name
+            );
+        }
+        if self.report.orders.is_empty() {
+            return format!(
+                "{} has no attention that can be opened, and nothing else says what matters to it, so there is no order to test.",
                 self.name
             );
         }

@@ -114,7 +114,7 @@ fn curves(name: &'static str, order: &Order, measured: &Measurement, pick: Pick)
         .map(|(value, interval)| interval.map_or(*value, |i| i[1]));
     let top = top.fold(1e-6, f64::max);
     let last = budgets.len().max(2) as f64 - 1.0;
-    let mut plot = Plot::new(HALF, 320.0, [64.0, 18.0, 52.0, 62.0], [-0.1, last + 0.1], [0.0, 1.06 * top]);
+    let mut plot = Plot::new(HALF, 332.0, [76.0, 18.0, 52.0, 62.0], [-0.1, last + 0.1], [0.0, 1.06 * top]);
     plot.y_axis("change of the action", 4, short);
     plot.x_labels(
         "parts swapped",

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use foveate_core::{Agent, Env, Opened, RolloutJob, Seed};
+use foveate_core::{Agent, Env, EpisodeResult, Opened, RolloutJob, Seed};
 
 use super::effects::{Curves, DONORS, Others, Paths, of_inputs, of_values, paths};
 use super::meter::{EffectMeter, MOST_UNITS};
@@ -34,6 +34,14 @@ pub(super) struct Measured {
     pub(super) paths: Paths,
     pub(super) values: Option<Curves>,
     pub(super) inputs: Option<Curves>,
+}
+
+/// Episodes that were played, and the decisions sampled from them.
+pub(in crate::study) struct Sampled {
+    /// `[episodes]`
+    pub(in crate::study) scores: Vec<f64>,
+    /// `[episodes][decisions]`
+    pub(in crate::study) moments: Vec<Vec<Moment>>,
 }
 
 /// All decisions of an agent.
@@ -75,12 +83,28 @@ fn attended(moments: &[Vec<Moment>]) -> Option<([usize; 2], bool)> {
     Some(([first.units, median.clamp(2, MOST_UNITS).min(first.units)], false))
 }
 
+/// Plays an episode and keeps the decisions at `steps`; those of `inputs` of them with saliency, where that is the claim.
+fn sample(
+    start: EpisodeStart,
+    steps: &[usize],
+    inputs: usize,
+) -> Result<(EpisodeResult, Vec<Moment>), StudyError> {
+    let salient = spread(steps.len(), inputs);
+    let mut moments = vec![];
+    let result = start.watch(steps, &mut |step, env, agent, context| {
+        let salient = salient.contains(&moments.len());
+        moments.push(Moment::of(step, env, agent, context, salient)?);
+        Ok(())
+    })?;
+    Ok((result, moments))
+}
+
 /// Plays the episodes and keeps sampled decisions.
 fn record<S: Scheduler>(
     plan: &Plan<'_>,
     scheduler: &S,
     each: &mut dyn FnMut(),
-) -> Result<(Vec<f64>, Vec<Vec<Moment>>), StudyError> {
+) -> Result<Sampled, StudyError> {
     let mut env = plan.env.boxed_clone();
     let starts: Vec<Mutex<EpisodeStart>> = (0..plan.episodes)
         .map(|episode| {
@@ -94,21 +118,22 @@ fn record<S: Scheduler>(
         })
         .collect();
     let (decisions, inputs) = (plan.decisions, plan.inputs);
+    // A larger limit is none.
+    let expected = plan.max_steps.filter(|&steps| u32::try_from(steps).is_ok()).unwrap_or(0);
     let work = |episode: usize| {
         let start = || starts[episode].lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let result = start().run(&mut ())?;
-        let steps = spread(result.steps as usize, decisions);
-        let salient = spread(steps.len(), inputs);
-        let mut moments = vec![];
-        replay(start(), &steps, &mut |step, env, agent, context| {
-            let salient = salient.contains(&moments.len());
-            moments.push(Moment::of(step, env, agent, context, salient)?);
-            Ok(())
-        })?;
+        // Which decisions are sampled depends on how long the episode is, so it is played twice; once if it is as long as can be
+        // expected of one that is truncated.
+        let (result, mut moments) = sample(start(), &spread(expected, decisions), inputs)?;
+        if result.steps as usize != expected {
+            let steps = spread(result.steps as usize, decisions);
+            moments = sample(start().until(&steps), &steps, inputs)?.1;
+        }
         Ok((result.total, moments))
     };
     let played = scheduler.ordered(0..plan.episodes, work, each)?;
-    Ok(played.into_iter().unzip())
+    let (scores, moments) = played.into_iter().unzip();
+    Ok(Sampled { scores, moments })
 }
 
 /// `[episodes][tokens or places]`: the mean claim of the decisions of all other episodes.
@@ -187,21 +212,26 @@ fn film(
     Ok(Some(FilmEffects { every, rows }))
 }
 
-/// Measures an agent. `seed` draws donors and random orders.
+/// Measures an agent, with the decisions of its episodes if they are known. `seed` draws donors and random orders.
 ///
 /// # Errors
 /// When the world or an episode fails, there is nothing to swap, or someone asks to stop.
 pub(super) fn measure<S: Scheduler>(
     plan: &Plan<'_>,
     seed: Seed,
+    sampled: Option<Sampled>,
     scheduler: &S,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Measurement, StudyError> {
     let mut done = 0;
-    let (scores, moments) = record(plan, scheduler, &mut || {
-        done += 1;
-        progress(Progress { what: "playing episodes", done: done as f64 / plan.episodes as f64 / 3.0 });
-    })?;
+    let sampled = match sampled {
+        Some(sampled) => sampled,
+        None => record(plan, scheduler, &mut || {
+            done += 1;
+            progress(Progress { what: "playing episodes", done: done as f64 / plan.episodes as f64 / 3.0 });
+        })?,
+    };
+    let Sampled { scores, moments } = sampled;
     let spec = plan.env.spec();
     let distance = Distance::of(spec, moments.iter().flatten().map(|moment| &moment.action[..]));
     let (units, hard) = match attended(&moments) {

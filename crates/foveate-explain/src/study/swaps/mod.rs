@@ -26,7 +26,9 @@ pub use compare::{Compared, Comparison};
 pub use meter::EffectMeter;
 pub use report::{Order, Randomised, SwapReport, Untrained, VerdictLine};
 
+pub(super) use measure::Sampled;
 pub(crate) use meter::strongest;
+pub(super) use moment::Moment;
 pub(super) use page::verdict_lines;
 
 use self::measure::{Plan, measure};
@@ -41,7 +43,7 @@ use crate::page::FilmEffects;
 /// Untrained agents that an agent is compared with.
 pub const UNTRAINED: usize = 20;
 /// Decisions of an episode in which places of the observation are swapped.
-const INPUTS: usize = 3;
+pub(super) const INPUTS: usize = 3;
 /// Episodes, decisions and steps of each untrained agent.
 const UNTRAINED_SIZE: [usize; 3] = [5, 6, 200];
 
@@ -111,15 +113,24 @@ fn parts(agent: &dyn Agent) -> Vec<(String, Vec<String>)> {
 /// Share of a report's work that is the study of swaps.
 const FIRST_PART: f64 = 0.3;
 
-/// The study that stands first in a report, with effects for its film if that shows them; `None` where nothing can be swapped.
+/// The study that stands first in a report; `None` where nothing can be swapped.
 pub(super) fn first_part(
     request: &StudyRequest<'_>,
-    film: bool,
     scheduler: &impl Scheduler,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Option<SwapStudy>, StudyError> {
     let mut part = |now: Progress| progress(Progress { done: FIRST_PART * now.done, ..now });
-    find(request, film, scheduler, &mut part)
+    find(request, None, scheduler, &mut part)
+}
+
+/// The study of decisions that are known, with effects for the film of their first episode; `None` where nothing can be swapped.
+pub(super) fn of_sampled(
+    request: &StudyRequest<'_>,
+    sampled: Sampled,
+    scheduler: &impl Scheduler,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Option<SwapStudy>, StudyError> {
+    find(request, Some(sampled), scheduler, progress)
 }
 
 /// The progress of what comes after [`first_part`].
@@ -136,7 +147,7 @@ pub fn study_swaps(
     scheduler: &impl Scheduler,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<SwapStudy, StudyError> {
-    find(request, false, scheduler, progress)?.ok_or_else(|| StudyError::Refused {
+    find(request, None, scheduler, progress)?.ok_or_else(|| StudyError::Refused {
         why: format!(
             "{}: this agent has no attention that can be opened, and its world shows nothing with places that could be swapped",
             request.labels.weights
@@ -146,7 +157,7 @@ pub fn study_swaps(
 
 fn find(
     request: &StudyRequest<'_>,
-    film: bool,
+    sampled: Option<Sampled>,
     scheduler: &impl Scheduler,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Option<SwapStudy>, StudyError> {
@@ -160,10 +171,10 @@ fn find(
         decisions: request.decisions,
         inputs: INPUTS,
         max_steps: request.max_steps,
-        film,
+        film: sampled.is_some(),
     };
     let share = if untrained == 0 { 1.0 } else { 0.6 };
-    let measured = measure(&plan, seed, scheduler, &mut |now: Progress| {
+    let measured = measure(&plan, seed, sampled, scheduler, &mut |now: Progress| {
         progress(Progress { done: share * now.done, ..now });
     })?;
     if measured.units.is_none() && measured.places == 0 {
@@ -182,7 +193,7 @@ fn find(
             film: false,
             ..plan
         };
-        let measured = measure(&plan, seed, scheduler, &mut |_| ());
+        let measured = measure(&plan, seed, None, scheduler, &mut |_| ());
         done += 1;
         let done = share + (1.0 - share) * done as f64 / total as f64;
         progress(Progress { what: "untrained agents", done });

@@ -65,7 +65,7 @@ fn best(scores: &[f64]) -> usize {
 }
 
 /// A decision as it was taken, with all that it depended on.
-pub(super) struct Moment {
+pub(in crate::study) struct Moment {
     pub(super) step: usize,
     /// Agent and context before it; locked, for agents are used by one thread at a time.
     before: Mutex<Again>,
@@ -93,7 +93,7 @@ pub(super) struct Again {
 impl Moment {
     /// The decision that `agent` is about to take in `env`. With `salient`, perturbation saliency is the claim of an agent
     /// without attention.
-    pub(super) fn of(
+    pub(in crate::study) fn of(
         step: usize,
         env: &dyn Env,
         agent: &dyn Agent,
