@@ -3,8 +3,7 @@
 use std::cell::RefCell;
 
 use foveate_core::{
-    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, GazePoint, IMAGE, ImageBuf, Observation,
-    ObservationSpace, Parts as Named, PixelShape, SENSORS, Step,
+    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, GazePoint, ImageBuf, Observation, Step,
 };
 use foveate_mujoco::{Data, Library, Model, MujocoError};
 use foveate_render::{RenderSettings, Renderer};
@@ -12,23 +11,13 @@ use foveate_render::{RenderSettings, Renderer};
 use crate::distractions::{DistractionConfig, Distractions};
 use crate::eye::{Eye, Unseen};
 use crate::random::RandomState;
+use crate::shown::{Shown, ShownParts};
 use crate::task::{Handles, Parts, Task};
 
 /// Control steps after which an episode is truncated.
 const MAX_STEPS: usize = 1000;
 /// The seed of a world that never got one.
 const DEFAULT_SEED: u64 = 0;
-
-/// What a world's observation is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown {
-    /// The numbers of [`Task::sensors`].
-    State,
-    /// What the task's camera sees.
-    Pixels,
-    /// A dict of both, [`IMAGE`] and [`SENSORS`].
-    Both,
-}
 
 /// Options of a world.
 #[derive(Debug, Clone, PartialEq)]
@@ -141,27 +130,6 @@ pub struct Control {
     failed: Option<Unseen>,
 }
 
-/// The parts of an observation.
-#[derive(Debug, Clone)]
-struct ShownParts {
-    numbers: Vec<f32>,
-    picture: ImageBuf,
-}
-
-impl Named for ShownParts {
-    fn count(&self) -> usize {
-        2
-    }
-
-    fn part(&self, index: usize) -> Option<(&str, Observation<'_>)> {
-        match index {
-            0 => Some((IMAGE, Observation::rgb(self.picture.as_image()))),
-            1 => Some((SENSORS, Observation::Vector(&self.numbers))),
-            _ => None,
-        }
-    }
-}
-
 impl Control {
     /// Compiles the task's model and starts a simulation of it. To build many worlds, build one and clone it.
     ///
@@ -201,7 +169,7 @@ impl Control {
             .transpose()
             .map_err(failed)?;
         let spec = Self::spec_of(task, &config);
-        let picture = if eye.is_some() { ImageBuf::black(width, height) } else { ImageBuf::black(0, 0) };
+        let parts = ShownParts::new(shown, task.sensors.len(), [width, height]);
         Ok(Control {
             task,
             config,
@@ -211,7 +179,7 @@ impl Control {
             random: RandomState::new(DEFAULT_SEED),
             target: [0.0; 2],
             numbers: vec![0.0; task.sensors.len()],
-            shown: ShownParts { numbers: vec![0.0; task.sensors.len()], picture },
+            shown: parts,
             controls: vec![0.0; task.actions.len()],
             eye,
             distractions,
@@ -226,17 +194,9 @@ impl Control {
     pub fn spec_of(task: &Task, config: &ControlConfig) -> EnvSpec {
         let actions = task.actions.len();
         let repeat = config.repeat.max(1);
-        let numbers = ObservationSpace::Vector { len: task.sensors.len() };
-        let picture = ObservationSpace::Image(PixelShape::rgb(config.size[0], config.size[1]));
         EnvSpec {
             id: task.name.into(),
-            observation: match config.shown {
-                Shown::State => numbers,
-                Shown::Pixels => picture,
-                Shown::Both => {
-                    ObservationSpace::Dict(vec![(IMAGE.into(), picture), (SENSORS.into(), numbers)])
-                }
-            },
+            observation: config.shown.space(task.sensors.len(), config.size),
             action: ActionSpace::Box { low: vec![-1.0; actions], high: vec![1.0; actions] },
             max_steps: Some(MAX_STEPS.div_ceil(repeat as usize)),
             fps: task.rate / f64::from(repeat),
@@ -368,11 +328,7 @@ impl Env for Control {
     }
 
     fn observation(&self) -> Observation<'_> {
-        match self.config.shown {
-            Shown::State => Observation::Vector(&self.shown.numbers),
-            Shown::Pixels => Observation::rgb(self.shown.picture.as_image()),
-            Shown::Both => Observation::Dict(&self.shown),
-        }
+        self.shown.observation()
     }
 
     fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {

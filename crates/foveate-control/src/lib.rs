@@ -22,12 +22,14 @@ mod eye;
 mod model_world;
 mod random;
 mod rewards;
+mod shown;
 mod task;
 mod tasks;
 
 pub use distractions::{BackgroundConfig, Clip, DistractionConfig, Source, Strength, catalogue};
-pub use env::{Control, ControlConfig, ControlError, Shown};
+pub use env::{Control, ControlConfig, ControlError};
 pub use expression::{Expression, ExpressionError};
 pub use model_world::{ModelConfig, ModelError, ModelWorld};
 pub use random::RandomState;
+pub use shown::Shown;
 pub use task::{TASKS, Task, task};

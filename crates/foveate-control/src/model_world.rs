@@ -3,15 +3,14 @@
 use std::cell::RefCell;
 
 use foveate_core::{
-    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, IMAGE, ImageBuf, Observation, ObservationSpace, Parts,
-    PixelShape, Rng, SENSORS, Seed, Step,
+    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, ImageBuf, Observation, Rng, Seed, Step,
 };
 use foveate_mujoco::{Camera, Data, Model, MujocoError, Sensor, View};
 use foveate_render::{RenderError, RenderSettings, Renderer, Scene};
 
-use crate::env::Shown;
 use crate::expression::{Expression, Inputs};
 use crate::eye::sky;
+use crate::shown::{Shown, ShownParts};
 
 /// Options of a world.
 #[derive(Debug, Clone, PartialEq)]
@@ -177,26 +176,6 @@ impl Drawing {
     }
 }
 
-#[derive(Debug, Clone)]
-struct ShownParts {
-    numbers: Vec<f32>,
-    picture: ImageBuf,
-}
-
-impl Parts for ShownParts {
-    fn count(&self) -> usize {
-        2
-    }
-
-    fn part(&self, index: usize) -> Option<(&str, Observation<'_>)> {
-        match index {
-            0 => Some((IMAGE, Observation::rgb(self.picture.as_image()))),
-            1 => Some((SENSORS, Observation::Vector(&self.numbers))),
-            _ => None,
-        }
-    }
-}
-
 impl ModelWorld {
     /// Most steps of the simulation for which an action is held.
     pub const MOST_REPEATS: u32 = 1000;
@@ -227,16 +206,10 @@ impl ModelWorld {
         };
         let formulas = [formula(&config.reward)?, formula(&config.end)?];
         let numbers = model.positions() + model.velocities();
-        let vector = ObservationSpace::Vector { len: numbers };
-        let image = ObservationSpace::Image(PixelShape::rgb(width, height));
         let seconds = model.time_step() * f64::from(config.repeat.max(1));
         let spec = EnvSpec {
             id: id.into(),
-            observation: match config.shown {
-                Shown::State => vector,
-                Shown::Pixels => image,
-                Shown::Both => ObservationSpace::Dict(vec![(IMAGE.into(), image), (SENSORS.into(), vector)]),
-            },
+            observation: config.shown.space(numbers, config.size),
             action: ActionSpace::Box {
                 low: bounds.iter().map(|range| range[0]).collect(),
                 high: bounds.iter().map(|range| range[1]).collect(),
@@ -244,11 +217,10 @@ impl ModelWorld {
             max_steps: Some(config.max_steps),
             fps: (1.0 / seconds).clamp(1.0, 1000.0),
         };
-        let picture = if drawing.is_some() { ImageBuf::black(width, height) } else { ImageBuf::black(0, 0) };
         Ok(ModelWorld {
             spec,
             drawing,
-            shown: ShownParts { numbers: vec![0.0; numbers], picture },
+            shown: ShownParts::new(config.shown, numbers, config.size),
             formulas,
             random: Seed::root(0).rng(),
             runge_kutta: model.is_runge_kutta(),
@@ -377,11 +349,7 @@ impl Env for ModelWorld {
     }
 
     fn observation(&self) -> Observation<'_> {
-        match self.config.shown {
-            Shown::State => Observation::Vector(&self.shown.numbers),
-            Shown::Pixels => Observation::rgb(self.shown.picture.as_image()),
-            Shown::Both => Observation::Dict(&self.shown),
-        }
+        self.shown.observation()
     }
 
     fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
