@@ -49,7 +49,7 @@ fn near_misses_suggest_the_name() {
         (&["train", "carracing"], "did you mean car-racing?"),
         (&["train", "takecover"], "did you mean take-cover?"),
         (&["train", "CartPole-v1"], "or gym:CartPole-v1 (needs Python)?"),
-        (&["train", "cartpole"], "did you mean cartpole-swingup-harder, or gym:CartPole-v1"),
+        (&["train", "cartpole"], "did you mean cartpole-swingup, or gym:CartPole-v1"),
         (&["train", "runs/car-racing"], "`foveate train --resume runs/car-racing`"),
         (&["train", "mine.toml"], "`foveate train --config mine.toml`"),
         (&["train", "car-racing", "--preset", "papper"], "did you mean paper?"),
