@@ -150,8 +150,8 @@ fn agent(said: &UserSettings) -> Option<String> {
     said.section("agent").get("name").and_then(toml::Value::as_str).map(str::to_owned)
 }
 
-/// The preset of `world` whose agent takes the world's observation, or the kind of observation that the
-/// user's agent takes.
+/// The first preset of `world` whose agent takes the world's observation, or the kind of observation that the user's agent takes,
+/// and which names no other picture than the user's.
 fn suits(env: &dyn Env, said: &UserSettings, world: &WorldDescriptor) -> Result<&'static Preset, RunError> {
     let named = agent(said).map(|name| find(&name)).transpose()?;
     let observation = &env.spec().observation;
@@ -162,9 +162,16 @@ fn suits(env: &dyn Env, said: &UserSettings, world: &WorldDescriptor) -> Result<
         _ if looks => Sees::Picture,
         _ => Sees::Numbers,
     };
-    let mut presets = world.presets.iter().filter_map(|name| PRESETS.get(name));
-    let found = presets.find(|preset| AGENTS.get(preset.agent).is_some_and(|agent| agent.sees == wanted));
-    found.map_or_else(|| usual_preset(world), Ok)
+    let asked = said.section("env").get("picture").cloned();
+    for preset in world.presets.iter().filter_map(|name| PRESETS.get(name)) {
+        let takes = AGENTS.get(preset.agent).is_some_and(|agent| agent.sees_in(observation) == wanted);
+        let table = preset_table(preset.name)?;
+        let own = table.get("env").and_then(|env| env.get("picture"));
+        if takes && (own.is_none() || asked.is_none() || own == asked.as_ref()) {
+            return Ok(preset);
+        }
+    }
+    usual_preset(world)
 }
 
 /// The settings that presets for many worlds leave to the world. If the preset limits episodes, too, the lower limit holds.
@@ -465,6 +472,28 @@ mod tests {
         assert_eq!(seen(&[], None), ("one-hot".to_owned(), 20));
         assert_eq!(seen(&[], Some("relational-book")), ("view".to_owned(), 3));
         assert_eq!(seen(&["env.picture=full"], None), ("full".to_owned(), 3), "what the user says");
+    }
+
+    #[test]
+    fn a_task_of_control_gets_the_preset_for_what_it_shows() {
+        let Some(python) = std::env::var_os("FOVEATE_WORLDS_PYTHON") else {
+            eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with mujoco; run cargo xtask test");
+            return;
+        };
+        let environment =
+            std::path::Path::new(&python).ancestors().nth(2).expect("an environment").display().to_string();
+        let chosen = |sets: &[&str]| {
+            let library = format!("env.options.library={environment:?}");
+            let sets = [&["env.id=cartpole-swingup", &library], sets].concat();
+            let said = UserSettings::read(None, &sets, &WorldFlags::default()).expect("good settings");
+            let made = configure(None, &said).expect("it fits").config;
+            let repeat = made.env.options.get("repeat").and_then(|repeat| repeat.as_str().map(str::to_owned));
+            (made.agent.name, made.env.picture, repeat)
+        };
+        let repeats = Some("2".to_owned());
+        assert_eq!(chosen(&[]), ("actor-critic".into(), "state".into(), repeats));
+        let pixels = chosen(&["env.picture=pixels"]);
+        assert_eq!(pixels, ("attention-agent".into(), "pixels".into(), None), "not the network for numbers");
     }
 
     #[test]
