@@ -61,6 +61,16 @@ pub enum ModelError {
     /// The picture has a size that cannot be drawn.
     #[error(transparent)]
     Picture(#[from] RenderError),
+    /// An action or an episode would last too few or too many steps.
+    #[error("{what} = {given} is not between 1 and {most}")]
+    Steps {
+        /// The option.
+        what: &'static str,
+        /// The given number.
+        given: usize,
+        /// The largest possible one.
+        most: usize,
+    },
     /// The model has nothing to act with.
     #[error("{model} has no actuators, so there is nothing to act with")]
     NoControls {
@@ -168,11 +178,11 @@ impl Drawing {
         Ok(Drawing { view: View::new(model, camera)?, scene, renderer })
     }
 
-    /// Draws into `rgb`; returns how many things cannot be drawn.
-    fn draw(&mut self, data: &mut Data, rgb: &mut [u8]) -> Result<usize, Failure> {
-        let left_out = self.view.fill(data, &mut self.scene)?;
+    /// Draws into `rgb`.
+    fn draw(&mut self, data: &mut Data, rgb: &mut [u8]) -> Result<(), Failure> {
+        self.view.fill(data, &mut self.scene)?;
         self.renderer.draw(&self.scene, rgb)?;
-        Ok(left_out)
+        Ok(())
     }
 }
 
@@ -187,6 +197,15 @@ impl ModelWorld {
     /// # Errors
     /// [`ModelError`].
     pub fn new(id: &str, model: &Model, config: ModelConfig) -> Result<Self, ModelError> {
+        let most_repeats = Self::MOST_REPEATS as usize;
+        for (what, given, most) in [
+            ("repeat", config.repeat as usize, most_repeats),
+            ("max_steps", config.max_steps, Self::MOST_STEPS),
+        ] {
+            if !(1..=most).contains(&given) {
+                return Err(ModelError::Steps { what, given, most });
+            }
+        }
         let bounds = model.control_ranges();
         if bounds.is_empty() {
             return Err(ModelError::NoControls { model: model.name().into() });
@@ -206,7 +225,7 @@ impl ModelWorld {
         };
         let formulas = [formula(&config.reward)?, formula(&config.end)?];
         let numbers = model.positions() + model.velocities();
-        let seconds = model.time_step() * f64::from(config.repeat.max(1));
+        let seconds = model.time_step() * f64::from(config.repeat);
         let spec = EnvSpec {
             id: id.into(),
             observation: config.shown.space(numbers, config.size),
@@ -238,12 +257,14 @@ impl ModelWorld {
     /// # Errors
     /// Those of drawing a picture.
     pub fn left_out(&self) -> Result<usize, ModelError> {
-        let Some(drawing) = &self.drawing else { return Ok(0) };
+        if self.drawing.is_none() {
+            return Ok(0);
+        }
         let model = self.data.model();
-        let mut copy = Drawing::new(model, camera(model, &self.config)?, drawing.renderer.clone())?;
+        let mut view = View::new(model, camera(model, &self.config)?)?;
         let mut data = self.data.copied()?;
         data.forward()?;
-        Ok(copy.view.fill(&mut data, &mut copy.scene)?)
+        Ok(view.fill(&mut data, &mut Scene::default())?)
     }
 
     fn begin(&mut self) -> Result<(), Failure> {
@@ -369,8 +390,7 @@ impl Env for ModelWorld {
         }
         let Some(drawing) = people.as_mut() else { return Ok(()) };
         let mut data = self.data.copied().map_err(|error| wrong(error.to_string()))?;
-        drawing.draw(&mut data, view.rgb_mut()).map_err(|error| wrong(error.to_string()))?;
-        Ok(())
+        drawing.draw(&mut data, view.rgb_mut()).map_err(|error| wrong(error.to_string()))
     }
 
     /// Time, positions and velocities.

@@ -124,6 +124,8 @@ fn what_is_wrong_is_one_line() {
     let plain = ModelConfig::default;
     refused(ModelConfig { reward: Some(formula("height")), ..plain() }, "no sensor");
     refused(ModelConfig { end: Some(formula("tip[3]")), ..plain() }, "sensor \"tip\" has 3 numbers");
+    refused(ModelConfig { repeat: 0, ..plain() }, "repeat = 0 is not between 1 and 1000");
+    refused(ModelConfig { max_steps: 0, ..plain() }, "max_steps = 0 is not between 1 and 1000000");
     let pixels = ModelConfig { shown: Shown::Pixels, ..plain() };
     refused(ModelConfig { camera: Some("side".into()), ..pixels.clone() }, "no camera \"side\"");
     refused(ModelConfig { size: [0, 9], ..pixels.clone() }, "0x9");

@@ -90,9 +90,6 @@ fn of(request: &EnvRequest) -> Result<(&'static Task, ControlConfig), EnvError> 
         let why = "variants change the picture; choose the picture pixels or both".into();
         return Err(EnvError::BadOption { env: request.id.clone(), why });
     }
-    if let Some(pictures) = &request.video {
-        config.distractions.load(pictures);
-    }
     Ok((task, config))
 }
 
@@ -130,7 +127,10 @@ fn missing_pictures(request: &EnvRequest) -> Result<Option<String>, EnvError> {
 }
 
 fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
-    let (task, config) = of(request)?;
+    let (task, mut config) = of(request)?;
+    if let Some(pictures) = &request.video {
+        config.distractions.load(pictures);
+    }
     if let Some(folder) = config.distractions.missing_folder() {
         let why = format!("the pictures in {folder} are not loaded");
         return Err(EnvError::BadOption { env: request.id.clone(), why }.into());

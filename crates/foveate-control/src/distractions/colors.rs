@@ -1,7 +1,6 @@
 //! Materials in other colours.
 
-use foveate_core::Rng;
-use foveate_core::Seed;
+use foveate_core::{Rng, Seed};
 use foveate_render::Scene;
 
 use super::Strength;
