@@ -10,3 +10,4 @@ pub mod cuda;
 pub mod device;
 pub mod network;
 pub mod ops;
+pub mod training;

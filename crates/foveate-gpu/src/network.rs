@@ -796,6 +796,20 @@ impl Pass {
         Ok(())
     }
 
+    /// Copies the states before the first step.
+    ///
+    /// # Errors
+    /// What the driver says.
+    ///
+    /// # Panics
+    /// When `states` are of another batch.
+    pub fn copy_begin(&self, ops: &Ops, states: &States) -> Result<(), DeviceError> {
+        for (to, from) in states.memory.iter().zip(&self.begin.memory) {
+            ops.copy(to.all(), from.all())?;
+        }
+        Ok(())
+    }
+
     /// Copies the states after the last step.
     ///
     /// # Errors

@@ -136,9 +136,11 @@ impl Ops {
     /// What the driver says.
     pub fn write(&self, to: Numbers, from: &[f32]) -> Done {
         assert_eq!(to.len, from.len(), "numbers");
-        let bytes: Vec<u8> = from.iter().flat_map(|x| x.to_ne_bytes()).collect();
-        // SAFETY: as many bytes as the place has.
-        unsafe { self.device.upload(to.at, &bytes) }
+        // SAFETY: numbers are four bytes each, and as many bytes as the place has.
+        unsafe {
+            let bytes = std::slice::from_raw_parts(from.as_ptr().cast::<u8>(), 4 * from.len());
+            self.device.upload(to.at, bytes)
+        }
     }
 
     /// Copies bytes to the device.
@@ -156,10 +158,13 @@ impl Ops {
     /// # Errors
     /// What the driver says, also of an earlier call.
     pub fn read(&self, from: Numbers) -> Result<Vec<f32>, DeviceError> {
-        let mut bytes = vec![0; 4 * from.len];
-        // SAFETY: as many bytes as the place has.
-        unsafe { self.device.download(from.at, &mut bytes)? };
-        Ok(bytes.chunks_exact(4).map(|x| f32::from_ne_bytes([x[0], x[1], x[2], x[3]])).collect())
+        let mut numbers = vec![0.0_f32; from.len];
+        // SAFETY: numbers are four bytes each, of which every pattern is a number, and as many bytes as the place has.
+        unsafe {
+            let bytes = std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast::<u8>(), 4 * from.len);
+            self.device.download(from.at, bytes)?;
+        }
+        Ok(numbers)
     }
 
     /// Copies numbers on the device.

@@ -246,16 +246,17 @@ pub struct Vtrace {
     measures: Vec<(&'static str, f64)>,
 }
 
-/// What the actor did in the steps of an unroll.
-#[derive(Debug, Clone)]
-struct Behaviour {
+/// What the actor did in steps that belong together: those of an unroll, or fewer, of one episode.
+#[derive(Debug, Clone, Default)]
+pub struct Behaviour {
     /// `[steps]`
-    choices: Vec<usize>,
+    pub choices: Vec<usize>,
     /// `[steps]`: the logarithms of their probabilities.
-    logs: Vec<f64>,
+    pub logs: Vec<f64>,
     /// `[steps]`: clipped.
-    rewards: Vec<f64>,
-    terminated: bool,
+    pub rewards: Vec<f64>,
+    /// Whether the task ended with the last step. Otherwise there is more to come, whose value is estimated.
+    pub terminated: bool,
 }
 
 /// The loss of a batch of unrolls.
@@ -267,7 +268,7 @@ struct Loss {
     scale: f64,
 }
 
-/// Places in the sums of a [`Loss`].
+/// Places in the sums of [`VtraceConfig::differentiate`].
 const LOSS: usize = 0;
 const VALUE_LOSS: usize = 1;
 const ENTROPY: usize = 2;
@@ -276,6 +277,19 @@ const DIVERGENCE: usize = 4;
 const EXPLAINED: usize = 5;
 const STEPS: usize = 6;
 const UNROLLS: usize = 7;
+
+/// What a log says of updates whose sums were added up: means over steps, but for the loss, which is that of an update.
+pub fn measures(sums: &LossSums, updates: u64) -> Vec<(&'static str, f64)> {
+    let per_step = 1.0 / sums[STEPS].max(1.0);
+    vec![
+        ("loss", sums[LOSS] / updates.max(1) as f64),
+        ("entropy", sums[ENTROPY] * per_step),
+        ("value_loss", sums[VALUE_LOSS] * per_step),
+        ("clip_fraction", sums[CLIPPED] * per_step),
+        ("kl", sums[DIVERGENCE] * per_step),
+        ("explained_variance", sums[EXPLAINED] / sums[UNROLLS].max(1.0)),
+    ]
+}
 
 impl SequenceLoss for Loss {
     fn differentiate(
@@ -286,39 +300,88 @@ impl SequenceLoss for Loss {
         d_values: &mut [f32],
     ) -> LossSums {
         let Loss { behaviours, choices, config, scale } = self;
-        let Behaviour { choices: taken, logs, rewards, terminated } = &*behaviours[index];
         let Predictions { outputs, values, .. } = predictions;
-        let n = *choices;
+        config.differentiate(&behaviours[index], *choices, *scale, (outputs, values), (d_outputs, d_values))
+    }
+}
+
+impl VtraceConfig {
+    /// The loss of steps that belong together, times `scale`, and its derivatives: by `choices` logits per step and by the
+    /// value of each. `outputs` (`[steps + 1, choices]`, or without the last row) and `values` (`[steps + 1]`) are what the
+    /// network computes; the row after the last step only says what is still to come, and its derivatives are left as they
+    /// are.
+    ///
+    /// Returns sums for [`measures`].
+    ///
+    /// # Panics
+    /// When a length does not fit.
+    pub fn differentiate(
+        &self,
+        behaviour: &Behaviour,
+        choices: usize,
+        scale: f64,
+        (outputs, values): (&[f32], &[f32]),
+        (d_outputs, d_values): (&mut [f32], &mut [f32]),
+    ) -> LossSums {
+        let Behaviour { choices: taken, logs, rewards, terminated } = behaviour;
+        let n = choices;
         let (mut d_log, mut d_entropy) = (vec![0.0; n], vec![0.0; n]);
         let mut log_ratios = Vec::with_capacity(taken.len());
         for ((&choice, &log), outputs) in taken.iter().zip(logs).zip(outputs.chunks_exact(n)) {
             let (now, _) = log_probability(outputs, &Taken::Choice(choice), &mut d_log, &mut d_entropy);
             log_ratios.push(now - log);
         }
-        let aims = targets(&log_ratios, rewards, values, *terminated, config.discount, config.bounds());
+        let aims = targets(&log_ratios, rewards, values, *terminated, self.discount, self.bounds());
         let mut sums = LossSums::default();
         for (t, &choice) in taken.iter().enumerate() {
             let row = t * n..(t + 1) * n;
             let (log, entropy) =
                 log_probability(&outputs[row.clone()], &Taken::Choice(choice), &mut d_log, &mut d_entropy);
             let (advantage, error) = (aims.advantages[t], f64::from(values[t]) - aims.values[t]);
-            let loss = -log * advantage + config.value_weight * 0.5 * error * error
-                - config.entropy_weight * entropy;
+            let loss =
+                -log * advantage + self.value_weight * 0.5 * error * error - self.entropy_weight * entropy;
             for ((to, d_log), d_entropy) in d_outputs[row].iter_mut().zip(&d_log).zip(&d_entropy) {
-                *to = (scale * (-advantage * d_log - config.entropy_weight * d_entropy)) as f32;
+                *to = (scale * (-advantage * d_log - self.entropy_weight * d_entropy)) as f32;
             }
-            d_values[t] = (scale * config.value_weight * error) as f32;
+            d_values[t] = (scale * self.value_weight * error) as f32;
             let ratio = log_ratios[t].exp();
             sums[LOSS] += scale * loss;
             sums[VALUE_LOSS] += 0.5 * error * error;
             sums[ENTROPY] += entropy;
-            sums[CLIPPED] += f64::from(u8::from(ratio > config.rho));
+            sums[CLIPPED] += f64::from(u8::from(ratio > self.rho));
             sums[DIVERGENCE] += ratio - 1.0 - log_ratios[t];
         }
         sums[EXPLAINED] = explained_variance(&values[..taken.len()], &aims.values);
         sums[STEPS] = taken.len() as f64;
         sums[UNROLLS] = 1.0;
         sums
+    }
+
+    /// What the loss of a step is multiplied by in an update of so many steps.
+    pub fn scale(&self, steps: usize) -> f64 {
+        match self.reduce {
+            Reduce::Sum => 1.0,
+            Reduce::Mean => 1.0 / steps.max(1) as f64,
+        }
+    }
+
+    /// Bounds a gradient, and returns its norm before that.
+    pub fn clip(&self, gradient: &mut [f32]) -> f64 {
+        let norm = optimizer::norm(gradient);
+        let clip = match self.clip_by {
+            ClipBy::Norm => Clip::Norm(self.clip),
+            ClipBy::Value => Clip::Value(self.clip),
+        };
+        if norm.is_finite() {
+            clip.apply(norm, gradient);
+        }
+        norm
+    }
+
+    /// The logarithm of the probability of a choice.
+    pub fn log_probability(logits: &[f32], choice: usize) -> f64 {
+        let (mut d_log, mut d_entropy) = (vec![0.0; logits.len()], vec![0.0; logits.len()]);
+        log_probability(logits, &Taken::Choice(choice), &mut d_log, &mut d_entropy).0
     }
 }
 
@@ -441,10 +504,7 @@ impl Vtrace {
         let diverged = |what: String| LearnError::Diverged { generation, what: format!("{place}: {what}") };
         student.set_params(&learnt.params).map_err(|error| diverged(error.to_string()))?;
         let steps: usize = batch.iter().map(|(sequence, _)| sequence.unroll.len()).sum();
-        let scale = match config.reduce {
-            Reduce::Sum => 1.0,
-            Reduce::Mean => 1.0 / steps.max(1) as f64,
-        };
+        let scale = config.scale(steps);
         let behaviours = batch.iter().map(|(_, behaviour)| Arc::clone(behaviour)).collect();
         let loss: Arc<dyn SequenceLoss> =
             Arc::new(Loss { behaviours, choices: *choices, config: config.clone(), scale });
@@ -457,15 +517,10 @@ impl Vtrace {
         if !sums[LOSS].is_finite() {
             return Err(diverged(format!("the loss is {}", sums[LOSS])));
         }
-        let norm = optimizer::norm(gradient);
+        let norm = config.clip(gradient);
         if !norm.is_finite() {
             return Err(diverged(format!("the norm of the gradient is {norm}")));
         }
-        let clip = match config.clip_by {
-            ClipBy::Norm => Clip::Norm(config.clip),
-            ClipBy::Value => Clip::Value(config.clip),
-        };
-        clip.apply(norm, gradient);
         learnt.optimizer.step(config.learning_rate, gradient, &mut learnt.params);
         learnt.updates += 1;
         if let Some((parameter, value)) = learnt.params.iter().enumerate().find(|(_, x)| !x.is_finite()) {
@@ -493,17 +548,10 @@ impl Vtrace {
                 updates += 1;
             }
         }
-        let (per_update, per_step) = (1.0 / updates.max(1) as f64, 1.0 / all[STEPS].max(1.0));
-        self.measures = vec![
-            ("loss", all[LOSS] * per_update),
-            ("gradient_norm", norms * per_update),
-            ("entropy", all[ENTROPY] * per_step),
-            ("value_loss", all[VALUE_LOSS] * per_step),
-            ("clip_fraction", all[CLIPPED] * per_step),
-            ("kl", all[DIVERGENCE] * per_step),
-            ("explained_variance", all[EXPLAINED] / all[UNROLLS].max(1.0)),
-            ("policy_lag", lag * per_step),
-        ];
+        let lag = lag / all[STEPS].max(1.0);
+        self.measures = measures(&all, updates);
+        self.measures.insert(1, ("gradient_norm", norms / updates.max(1) as f64));
+        self.measures.push(("policy_lag", lag));
         Ok(())
     }
 }
