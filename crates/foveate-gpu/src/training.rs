@@ -81,7 +81,7 @@ impl Stepped {
         let (show, seen) = channel();
         thread::spawn(move || {
             let seeds: Vec<Option<u64>> = seeds.into_iter().map(Some).collect();
-            let mut turn = |worlds: &mut VectorWorld, choices: Vec<usize>, mut pictures: Vec<u8>, begin: bool| {
+            let turn = |worlds: &mut VectorWorld, choices: Vec<usize>, mut pictures: Vec<u8>, begin: bool| {
                 if begin {
                     worlds.reset(&seeds, None, &[])?;
                 } else {
