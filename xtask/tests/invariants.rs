@@ -41,7 +41,7 @@ const POWERS: &[Power] = &[
     Power {
         what: "threads",
         paths: &["std::thread"],
-        crates: &["foveate-gym", "foveate-lab", "foveate-run"],
+        crates: &["foveate-gpu", "foveate-gym", "foveate-lab", "foveate-run"],
         ..Power::NONE
     },
     Power {
@@ -74,13 +74,13 @@ const POWERS: &[Power] = &[
         what: "printing",
         paths: &["std::io::stdout", "std::io::stderr"],
         macros: &["dbg", "eprint", "eprintln", "print", "println"],
-        crates: &["foveate-cli"],
+        crates: &["foveate-cli", "foveate-gpu"],
         ..Power::NONE
     },
     Power {
         what: "unsafe code",
         names: &["unsafe"],
-        crates: &["foveate-kernels", "foveate-mujoco"],
+        crates: &["foveate-gpu", "foveate-kernels", "foveate-mujoco"],
         ..Power::NONE
     },
 ];
@@ -153,18 +153,24 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ),
     ("foveate-cli", &["foveate"]),
     ("foveate-py", &["foveate", "foveate-cli"]),
+    // A program of its own, whose libraries only it needs.
+    (
+        "foveate-gpu",
+        &["foveate-agents", "foveate-core", "foveate-envs", "foveate-learn", "foveate-run", "foveate-train"],
+    ),
     // For tests: no crate is allowed to depend on it.
     ("foveate-toy", &["foveate-core"]),
 ];
 
 /// Crates of others that reach out of the program's memory, or that only one kind of crate needs, and who may use them.
 const OUTSIDE: &[(&str, &[&str])] = &[
-    ("anyhow", &["foveate-cli"]),
-    ("clap", &["foveate-cli"]),
+    ("anyhow", &["foveate-cli", "foveate-gpu"]),
+    ("clap", &["foveate-cli", "foveate-gpu"]),
     ("clap_complete", &["foveate-cli"]),
     ("ctrlc", &["foveate-run"]),
+    ("cudarc", &["foveate-gpu"]),
     ("getrandom", &["foveate-lab"]),
-    ("libloading", &["foveate-mujoco"]),
+    ("libloading", &["foveate-gpu", "foveate-mujoco"]),
     ("numpy", &["foveate-py"]),
     ("pyo3", &["foveate-py"]),
     ("rustix", &["foveate-gym", "foveate-run"]),
@@ -172,8 +178,8 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("tungstenite", &["foveate-lab"]),
 ];
 
-/// The crate whose messages may name flags and commands. Libraries do not know which program shows them.
-const COMMAND: &str = "foveate-cli";
+/// The crates whose messages may name flags and commands. Libraries do not know which program shows them.
+const COMMANDS: [&str; 2] = ["foveate-cli", "foveate-gpu"];
 
 fn crates() -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(root().join("crates"))
@@ -350,10 +356,11 @@ fn python_sources(folder: &Path, found: &mut Vec<PathBuf>) {
 #[test]
 fn messages_of_libraries_name_no_flags() {
     let sources = all_sources();
-    let of_libraries = sources.iter().filter(|source| source.of != COMMAND && !is_build_script(source));
+    let of_libraries =
+        sources.iter().filter(|source| !COMMANDS.contains(&source.of.as_str()) && !is_build_script(source));
     let mut wrong: Vec<String> = of_libraries.flat_map(against_messages).collect();
     let mut others = Vec::new();
-    for name in crates().iter().filter(|name| *name != COMMAND) {
+    for name in crates().iter().filter(|name| !COMMANDS.contains(&name.as_str())) {
         python_sources(&root().join("crates").join(name).join("src"), &mut others);
     }
     assert!(others.len() > 5, "only {others:?} found; does this test still find the workers?");
@@ -382,7 +389,7 @@ fn table(manifest: &str, name: &str) -> BTreeMap<String, String> {
 
 /// Crates with lints of their own. The macros of `pyo3` write unsafe code into foveate-py, whose own sources have none: `POWERS` sees
 /// to that.
-const OWN_LINTS: [&str; 3] = ["foveate-kernels", "foveate-mujoco", "foveate-py"];
+const OWN_LINTS: [&str; 4] = ["foveate-gpu", "foveate-kernels", "foveate-mujoco", "foveate-py"];
 
 #[test]
 fn crates_with_lints_of_their_own_have_all_others_too() {

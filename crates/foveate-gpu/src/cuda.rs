@@ -1,7 +1,7 @@
 //! NVIDIA GPUs: the driver, NVRTC and cuBLAS, found at run time.
 #![allow(unsafe_code, reason = "calls of the driver and of cuBLAS; addresses are checked in ops.rs")]
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,7 +28,7 @@ pub enum Precision {
 pub struct Cuda {
     context: Arc<CudaContext>,
     blas: Mutex<Blas>,
-    functions: HashMap<&'static str, Function>,
+    functions: BTreeMap<&'static str, Function>,
     precision: Precision,
 }
 
@@ -82,7 +82,7 @@ impl Cuda {
         let source = CString::new(ptx.to_src()).map_err(|error| DeviceError(error.to_string()))?;
         // SAFETY: PTX that NVRTC has just written, ended by a zero.
         let module = unsafe { driver::module::load_data(source.as_ptr().cast()) }.map_err(refused)?;
-        let mut functions = HashMap::new();
+        let mut functions = BTreeMap::new();
         for name in kernels() {
             let c_name = CString::new(name).map_err(|error| DeviceError(error.to_string()))?;
             // SAFETY: the module was loaded above.
@@ -108,7 +108,8 @@ fn refused(error: driver::DriverError) -> DeviceError {
 }
 
 fn int(n: usize) -> Result<i32, DeviceError> {
-    i32::try_from(n).map_err(|_| DeviceError(format!("a matrix of {n} rows or columns is too large for cuBLAS")))
+    i32::try_from(n)
+        .map_err(|_| DeviceError(format!("a matrix of {n} rows or columns is too large for cuBLAS")))
 }
 
 // SAFETY: addresses come from `malloc_sync` of the same context, and all calls use the one default stream, in order.
@@ -180,18 +181,36 @@ unsafe impl Device for Cuda {
         let function = self.functions[kernel].0;
         // SAFETY: the kernel takes one argument, `Args`; its arrays are the caller's.
         unsafe {
-            driver::launch_kernel(function, (blocks, 1, 1), (BLOCK, 1, 1), 0, std::ptr::null_mut(), &mut params)
+            driver::launch_kernel(
+                function,
+                (blocks, 1, 1),
+                (BLOCK, 1, 1),
+                0,
+                std::ptr::null_mut(),
+                &mut params,
+            )
         }
         .map_err(|error| DeviceError(format!("kernel {kernel}: {error}")))
     }
 
-    unsafe fn product(&self, a: Matrix, b: Matrix, c: Matrix, sizes: Sizes, add: bool) -> Result<(), DeviceError> {
+    unsafe fn product(
+        &self,
+        a: Matrix,
+        b: Matrix,
+        c: Matrix,
+        sizes: Sizes,
+        add: bool,
+    ) -> Result<(), DeviceError> {
         self.bind()?;
         let handle = self.blas.lock().unwrap_or_else(PoisonError::into_inner);
         let Sizes { m, n, k, batch } = sizes;
         // cuBLAS stores columns, so it computes Cᵀ = Bᵀ Aᵀ.
         let operation = |matrix: &Matrix| {
-            if matrix.transposed { blas::cublasOperation_t::CUBLAS_OP_T } else { blas::cublasOperation_t::CUBLAS_OP_N }
+            if matrix.transposed {
+                blas::cublasOperation_t::CUBLAS_OP_T
+            } else {
+                blas::cublasOperation_t::CUBLAS_OP_N
+            }
         };
         let (alpha, beta) = (1.0_f32, if add { 1.0_f32 } else { 0.0 });
         let compute = match self.precision {

@@ -119,7 +119,14 @@ pub unsafe trait Device: Send + Sync {
     ///
     /// # Errors
     /// What the library says.
-    unsafe fn product(&self, a: Matrix, b: Matrix, c: Matrix, sizes: Sizes, add: bool) -> Result<(), DeviceError>;
+    unsafe fn product(
+        &self,
+        a: Matrix,
+        b: Matrix,
+        c: Matrix,
+        sizes: Sizes,
+        add: bool,
+    ) -> Result<(), DeviceError>;
 }
 
 /// Memory of a device.

@@ -4,13 +4,14 @@
 //! cargo run --release -p foveate-gpu -- train atari --option game=pong --name pong-gpu
 //! ```
 
+#![allow(clippy::print_stdout, reason = "a command prints its results")]
+
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, Parser, Subcommand};
@@ -23,12 +24,15 @@ use foveate_gpu::device::{Device, Memory};
 use foveate_gpu::network::Network;
 use foveate_gpu::training::{self, Sizes, Training};
 use foveate_learn::Optimizer;
+use foveate_run::clock::Wall;
 use foveate_run::config::{TrainConfig, UserSettings};
+use foveate_run::folder::FolderHandle;
 use foveate_run::interrupt::stop_on_ctrl_c;
+use foveate_run::lock::Lock;
 use foveate_run::tensors::TensorFile;
 use foveate_run::trust::{Trust, WorldFlags};
 use foveate_run::weights::AgentFile;
-use foveate_run::{atomic, fit, initial, worlds};
+use foveate_run::{fit, initial, worlds};
 use foveate_train::vtrace::VtraceConfig;
 use serde_json::json;
 
@@ -65,13 +69,15 @@ struct World {
     /// A picture of the world.
     #[arg(long)]
     picture: Option<String>,
+    /// Accept the world that the file names even if it runs code.
+    #[arg(long = "trust-world")]
+    trusted: bool,
 }
 
 #[derive(Args)]
 struct Train {
-    /// The world, such as atari.
-    #[arg(default_value = "atari")]
-    world: String,
+    /// The world; atari if the run is new. A run that goes on keeps its own.
+    world: Option<String>,
     #[command(flatten)]
     of: World,
     /// A preset of s3ta: s3ta-small, s3ta.
@@ -80,7 +86,7 @@ struct Train {
     /// A file with settings.
     #[arg(long)]
     config: Option<PathBuf>,
-    /// A setting, such as recipe.stage.0.learning_rate=0.001.
+    /// A setting, such as `recipe.stage.0.learning_rate=0.001`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
     /// The folder runs/NAME is made; an existing one is resumed.
@@ -101,7 +107,7 @@ struct Train {
 struct Evaluate {
     /// A weight file of s3ta.
     weights: PathBuf,
-    /// The world; by default the one that the weights were trained in, if it is native.
+    /// The world; by default the one that the weights were trained in.
     #[arg(long)]
     env: Option<String>,
     #[command(flatten)]
@@ -134,10 +140,10 @@ struct Check {
     /// The network of s3ta-small instead of the published one.
     #[arg(long)]
     small: bool,
-    /// Write weights, pictures and outputs here, for bench/reference/s3ta_gpu.py.
+    /// Write weights, pictures and outputs here, for `bench/reference/s3ta_gpu.py`.
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Leave out the processor.
+    /// Leave out the processor: only times, nothing is compared.
     #[arg(long)]
     only_gpu: bool,
 }
@@ -161,9 +167,18 @@ fn run(cli: &Cli) -> Result<()> {
     }
 }
 
+/// Names of runs are names of folders.
+fn check_name(name: &str) -> Result<()> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
+        bail!("--name {name:?}: use letters, digits, -, _ and .");
+    }
+    Ok(())
+}
+
 type Open<'a> = &'a dyn Fn() -> Result<Arc<dyn Device>>;
 
-fn flags(id: &str, world: &World) -> Result<WorldFlags> {
+fn flags(id: Option<&str>, world: &World) -> Result<WorldFlags> {
     let mut options = BTreeMap::new();
     for option in &world.options {
         let Some((name, value)) = option.split_once('=') else {
@@ -171,7 +186,13 @@ fn flags(id: &str, world: &World) -> Result<WorldFlags> {
         };
         options.insert(name.to_owned(), value.to_owned());
     }
-    Ok(WorldFlags { id: Some(id.to_owned()), picture: world.picture.clone(), options, trust: Trust::AnyWorld, ..WorldFlags::default() })
+    Ok(WorldFlags {
+        id: id.map(str::to_owned),
+        picture: world.picture.clone(),
+        options,
+        trust: if world.trusted { Trust::AnyWorld } else { Trust::NativeWorlds },
+        ..WorldFlags::default()
+    })
 }
 
 fn threads(given: usize) -> usize {
@@ -186,14 +207,32 @@ struct Task {
     env: Box<dyn Env>,
 }
 
-fn task(train: &Train, folder: &Path) -> Result<Task> {
-    let stored = folder.join("config.toml");
-    let (config, env) = if stored.exists() {
-        let mut config = TrainConfig::read(&stored)?;
-        config.env.trust(Trust::AnyWorld);
+/// `folder` is the run's, if there is one already.
+fn task(train: &Train, folder: Option<&FolderHandle>) -> Result<Task> {
+    let (config, env) = if let Some(folder) = folder.filter(|folder| folder.has(CONFIG)) {
+        let path = folder.path().join(CONFIG);
+        let Ok(text) = folder.read(CONFIG, MAX_CONFIG)? else {
+            bail!("{} is longer than {MAX_CONFIG} bytes, so it is no configuration", path.display());
+        };
+        let mut config = TrainConfig::of_text(&String::from_utf8(text)?, &path)?;
+        if train.config.is_some() || !train.sets.is_empty() {
+            bail!(
+                "{} is there already and goes on with its own settings; leave out --config and --set, or choose another --name",
+                folder.path().display()
+            );
+        }
+        if let Some(world) = train.world.as_ref().filter(|&world| *world != config.env.id) {
+            bail!(
+                "{} is trained in {}, not in {world}; choose another --name",
+                folder.path().display(),
+                config.env.id
+            );
+        }
+        config.env.set_flags(flags(train.world.as_deref(), &train.of)?);
         (config, None)
     } else {
-        let said = UserSettings::read(train.config.as_deref(), &train.sets, &flags(&train.world, &train.of)?)?;
+        let flags = flags(Some(train.world.as_deref().unwrap_or("atari")), &train.of)?;
+        let said = UserSettings::read(train.config.as_deref(), &train.sets, &flags)?;
         let configured = fit::configure(Some(&train.preset), &said)?;
         (configured.config, configured.world)
     };
@@ -221,50 +260,56 @@ fn learner(config: &TrainConfig, steps: u64) -> Result<VtraceConfig> {
     Ok(learner.table().clone().try_into()?)
 }
 
+const CONFIG: &str = "config.toml";
+/// Longer files are no configurations.
+const MAX_CONFIG: u64 = 1 << 20;
 const STATE: &str = "state.safetensors";
+/// Longer ones are not read.
+const MAX_STATE: u64 = 1 << 32;
+const WEIGHTS: &str = "last.safetensors";
 
 fn run_training(train: &Train, open: Open<'_>) -> Result<()> {
-    let folder = Path::new("runs").join(&train.name);
-    let Task { config, agent, request, env } = task(train, &folder)?;
+    check_name(&train.name)?;
+    let path = Path::new("runs").join(&train.name);
+    let Task { config, agent, request, env } = task(train, FolderHandle::open(&path).ok().as_ref())?;
     let settings = learner(&config, 0)?;
     let device = open()?;
     let network = Network::new(&device, &agent)?;
-    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let folder = FolderHandle::open_or_create(&path)?;
+    let _lock = Lock::take(&folder)?;
     let seed = Seed::root(config.seed);
-    let (params, optimizer, done, part) = match TensorFile::read(&folder.join(STATE)) {
-        Ok(file) => restored(file, &settings, network.params()).with_context(|| format!("{}", folder.join(STATE).display()))?,
-        Err(_) if !folder.join("config.toml").exists() => {
-            let fresh = initial::fresh(&config.recipe.init, "s3ta", &config.agent.settings()?)?;
-            let params = fresh(seed.child("params", 0));
-            let optimizer = Optimizer::new(settings.optimizer, params.len());
-            (params, optimizer, [0; 2], 0)
-        }
-        Err(error) => return Err(error.into()),
+    let (params, optimizer, done, part) = if folder.has(STATE) {
+        restored(&folder, &settings, network.params())
+            .with_context(|| folder.path().join(STATE).display().to_string())?
+    } else {
+        let fresh = initial::fresh(&config.recipe.init, "s3ta", &config.agent.settings()?)?;
+        let params = fresh(seed.child("params", 0));
+        let optimizer = Optimizer::new(settings.optimizer, params.len());
+        (params, optimizer, [0; 2], 0)
     };
-    atomic::write(folder.join("config.toml"), config.to_toml())?;
+    folder.write(CONFIG, config.to_toml())?;
     let sizes = Sizes {
         worlds: train.worlds,
         threads: threads(train.threads),
         max_steps: usize::try_from(config.recipe.max_steps).ok(),
     };
-    let started = Instant::now();
+    let started = Wall::start();
     println!(
         "training s3ta ({} parameters) in {} on {}, {} worlds; everything goes to {}",
         network.params(),
         env.spec().id,
         device.name(),
         sizes.worlds,
-        folder.display()
+        folder.path().display()
     );
     let mut training = Training::new(&network, &*env, &settings, sizes, (params, optimizer), seed, part)?;
     [training.steps, training.updates] = done;
-    let log = folder.join("log.jsonl");
-    let mut log = OpenOptions::new().create(true).append(true).open(&log).with_context(|| format!("cannot write {}", log.display()))?;
+    let mut log = folder.open_to_append("log.jsonl")?;
     let stop = stop_on_ctrl_c()?;
     let end = config.recipe.stages[0].steps;
     let limit = train.minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0));
     let shown_every = Duration::from_secs(if std::io::stdout().is_terminal() { 5 } else { 60 });
-    let (mut shown, mut saved, mut logged) = (Instant::now(), Instant::now(), (Instant::now(), training.steps));
+    let (mut shown, mut saved, mut logged) = (Wall::start(), Wall::start(), (Wall::start(), training.steps));
     let mut outcome = Ok(());
     while training.steps < end && !stop.asked() && limit.is_none_or(|limit| started.elapsed() < limit) {
         let now = learner(&config, training.steps)?;
@@ -274,7 +319,7 @@ fn run_training(train: &Train, open: Open<'_>) -> Result<()> {
         }
         if logged.0.elapsed() >= Duration::from_secs(5) && training.updates > done[1] {
             let rate = (training.steps - logged.1) as f64 / logged.0.elapsed().as_secs_f64();
-            logged = (Instant::now(), training.steps);
+            logged = (Wall::start(), training.steps);
             let mut line = json!({
                 "event": "updates", "mode": "free-running", "steps": training.steps, "updates": training.updates,
                 "seconds": started.elapsed().as_secs_f64(), "steps_per_second": rate,
@@ -286,7 +331,7 @@ fn run_training(train: &Train, open: Open<'_>) -> Result<()> {
             }
             writeln!(log, "{line}")?;
             if shown.elapsed() >= shown_every {
-                shown = Instant::now();
+                shown = Wall::start();
                 let mean = training.returns.mean().map_or("none yet".into(), |mean| format!("{mean:.1}"));
                 println!(
                     "{:.0} s: {} steps, {} updates, {rate:.0} steps/s, last returns {mean} ({} episodes), entropy {:.3}",
@@ -298,8 +343,8 @@ fn run_training(train: &Train, open: Open<'_>) -> Result<()> {
                 );
             }
         }
-        if saved.elapsed() >= Duration::from_secs(60) {
-            saved = Instant::now();
+        if saved.elapsed() >= Duration::from_mins(1) {
+            saved = Wall::start();
             save(&folder, &training, &agent, &request, part)?;
         }
     }
@@ -311,30 +356,41 @@ fn run_training(train: &Train, open: Open<'_>) -> Result<()> {
         training.steps - done[0],
         started.elapsed().as_secs_f64(),
         training.returns.recent.len(),
-        folder.join("last.safetensors").display()
+        folder.path().join(WEIGHTS).display()
     );
     Ok(())
 }
 
 /// Saves weights and state; a file is complete or not there.
-fn save(folder: &Path, training: &Training<'_>, agent: &S3taConfig, request: &EnvRequest, part: u64) -> Result<()> {
+fn save(
+    folder: &FolderHandle,
+    training: &Training<'_>,
+    agent: &S3taConfig,
+    request: &EnvRequest,
+    part: u64,
+) -> Result<()> {
     let file = AgentFile::new("s3ta", &serde_json::to_value(agent)?, training.params.clone())?
         .made_for(request)
         .note("source", format!("foveate-gpu train, {} steps", training.steps));
-    file.save(&folder.join("last.safetensors"))?;
+    folder.write(WEIGHTS, file.to_bytes())?;
     let mut state = StateDict::from([
         ("params".to_owned(), Tensor::from(training.params.clone())),
         ("counts".to_owned(), Tensor::from(vec![training.steps, training.updates, part])),
     ]);
     state.extend(training.optimizer.state());
     let file = TensorFile { metadata: BTreeMap::default(), tensors: state.into_iter().collect() };
-    Ok(atomic::write(folder.join(STATE), file.to_bytes())?)
+    Ok(folder.write(STATE, file.to_bytes())?)
 }
 
 /// Parameters, optimiser, steps and updates, and the number of this part.
 type State = (Vec<f32>, Optimizer, [u64; 2], u64);
 
-fn restored(file: TensorFile, settings: &VtraceConfig, count: usize) -> Result<State> {
+fn restored(folder: &FolderHandle, settings: &VtraceConfig, count: usize) -> Result<State> {
+    let bytes = match folder.read(STATE, MAX_STATE)? {
+        Ok(bytes) => bytes,
+        Err(size) => bail!("{size} bytes; at most {MAX_STATE} are read"),
+    };
+    let file = TensorFile::from_bytes(&bytes)?;
     let state: StateDict = file.tensors.into_iter().collect();
     let saved = foveate_core::StateReader(&state);
     let params = saved.f32s("params", 1)?.to_vec();
@@ -354,9 +410,9 @@ fn run_evaluation(evaluate: &Evaluate, open: Open<'_>) -> Result<()> {
         bail!("{name} holds weights of {}; s3ta alone is built for GPUs", file.name());
     }
     let request = match &evaluate.env {
-        Some(id) => flags(id, &evaluate.of)?.request(),
+        Some(id) => flags(Some(id), &evaluate.of)?.request(),
         None => match file.world(&name) {
-            Some(world) => world.accept(&WorldFlags::default())?,
+            Some(world) => world.accept(&flags(None, &evaluate.of)?)?,
             None => bail!("{name} does not say which world it was trained in; name one with --env"),
         },
     };
@@ -365,7 +421,11 @@ fn run_evaluation(evaluate: &Evaluate, open: Open<'_>) -> Result<()> {
     let network = Network::new(&device, &agent)?;
     network.set_params(file.params())?;
     let env = worlds::make(request)?;
-    let sizes = Sizes { worlds: evaluate.episodes, threads: threads(evaluate.threads), max_steps: evaluate.max_steps };
+    let sizes = Sizes {
+        worlds: evaluate.episodes,
+        threads: threads(evaluate.threads),
+        max_steps: evaluate.max_steps,
+    };
     let seed = Seed::root(evaluate.seed).child("evaluation", 0);
     let returns = training::evaluate(&network, &*env, sizes, !evaluate.sample, seed)?;
     let summary = foveate_train::Summary::of(&returns);
@@ -395,7 +455,8 @@ fn run_check(check: &Check, device: &Arc<dyn Device>) -> Result<()> {
     let network = Network::new(device, &config)?;
     let params = config.initial_params(Init::He, Seed::root(1));
     network.set_params(&params)?;
-    let (pixels, told_len, rows): (usize, usize, usize) = (config.view.iter().product(), 1 + config.actions, steps * batch);
+    let (pixels, told_len, rows): (usize, usize, usize) =
+        (config.view.iter().product(), 1 + config.actions, steps * batch);
     let mut rng = Seed::root(2).rng();
     let pictures: Vec<u8> = (0..rows * pixels).map(|_| rng.below(256) as u8).collect();
     let told = vec![0.0; rows * told_len];
@@ -416,7 +477,7 @@ fn run_check(check: &Check, device: &Arc<dyn Device>) -> Result<()> {
     let fastest = |f: &mut dyn FnMut() -> Result<()>| -> Result<f64> {
         let mut best = f64::INFINITY;
         for _ in 0..5 {
-            let begin = Instant::now();
+            let begin = Wall::start();
             f()?;
             best = best.min(begin.elapsed().as_secs_f64());
         }
@@ -436,7 +497,7 @@ fn run_check(check: &Check, device: &Arc<dyn Device>) -> Result<()> {
         "learning_steps_per_second": learning, "acting_steps_per_second": acted,
     });
     if let Some(out) = &check.out {
-        std::fs::create_dir_all(out)?;
+        let out = FolderHandle::open_or_create(out)?;
         let bytes = |x: &[f32]| x.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
         for (name, data) in [
             ("params", bytes(&params)),
@@ -446,7 +507,7 @@ fn run_check(check: &Check, device: &Arc<dyn Device>) -> Result<()> {
             ("logits", bytes(&logits)),
             ("gradient", bytes(&gradient)),
         ] {
-            atomic::write(out.join(name), data)?;
+            out.write(name, data)?;
         }
     }
     if !check.only_gpu {
@@ -454,10 +515,12 @@ fn run_check(check: &Check, device: &Arc<dyn Device>) -> Result<()> {
         student.set_params(&params)?;
         let inputs: Vec<f32> = pictures
             .chunks_exact(pixels)
-            .flat_map(|picture| picture.iter().map(|&x| f32::from(x) / 255.0).chain(std::iter::repeat_n(0.0, told_len)))
+            .flat_map(|picture| {
+                picture.iter().map(|&x| f32::from(x) / 255.0).chain(std::iter::repeat_n(0.0, told_len))
+            })
             .collect();
         let memories = vec![0.0; student.memory_len() * batch];
-        let begin = Instant::now();
+        let begin = Wall::start();
         let expect = student.forward(steps, &inputs, &memories).clone();
         let mut wanted = vec![0.0; params.len()];
         student.backward(&d_logits, &d_values, &mut wanted);

@@ -4,7 +4,7 @@
 //! episode (`fresh`), a sequence's states are zeros. What does not depend on the step before, convolutions and the layers behind
 //! the LSTM, is computed for all steps at once.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use foveate_agents::registry::AgentConfig;
@@ -32,7 +32,7 @@ const MOST: usize = 1 << 31;
 
 /// Tensors of the parameters: where each begins, and how long it is.
 #[derive(Debug, Clone)]
-struct Places(HashMap<String, (usize, usize)>);
+struct Places(BTreeMap<String, (usize, usize)>);
 
 impl Places {
     fn of(&self, params: Numbers, name: &str) -> Numbers {
@@ -121,7 +121,9 @@ impl Network {
     /// When the settings are of a variant that is not built here, make no sense, or the device has too little memory.
     pub fn new(device: &Arc<dyn Device>, config: &S3taConfig) -> Result<Self, BuildError> {
         let refuse = |what: &str| {
-            let why = format!("{what} is not built for GPUs; train such an agent with `foveate train`, on the processor");
+            let why = format!(
+                "{what} is not built for GPUs; train such an agent with `foveate train`, on the processor"
+            );
             Err(BuildError::Settings(why))
         };
         config.check().map_err(|error| BuildError::Settings(error.to_string()))?;
@@ -132,7 +134,9 @@ impl Network {
             S3taConfig { normalise: true, .. } => return refuse("normalise = true"),
             S3taConfig { peepholes: true, .. } => return refuse("peepholes = true"),
             S3taConfig { convolutions, .. } if convolutions.is_empty() => return refuse("convolutions = []"),
-            S3taConfig { query_hidden, answer_hidden, .. } if query_hidden.is_empty() || answer_hidden.is_empty() => {
+            S3taConfig { query_hidden, answer_hidden, .. }
+                if query_hidden.is_empty() || answer_hidden.is_empty() =>
+            {
                 return refuse("query_hidden = [] or answer_hidden = []");
             }
             S3taConfig { answer_relu: false, .. } => return refuse("answer_relu = false"),
@@ -156,7 +160,7 @@ impl Network {
         let values: Vec<f32> = functions.of(cells[0], cells[1]).into_iter().map(|x| x as f32).collect();
         let basis = Memory::numbers(device, values.len())?;
         ops.write(basis.all(), &values)?;
-        let (mut places, mut count) = (HashMap::new(), 0);
+        let (mut places, mut count) = (BTreeMap::new(), 0);
         for tensor in config.tensors() {
             places.insert(tensor.name.clone(), (count, tensor.len()));
             count += tensor.len();
@@ -247,7 +251,8 @@ impl Network {
         let trunk = || if config.trunk > 0 { numbers(rows * config.trunk).map(Some) } else { Ok(None) };
         let scores = rows * of.heads * of.cells;
         let all = [&self.from_input, &self.from_state];
-        let frame = all.into_iter().chain(&self.convolutions).map(|windows| windows.count() * windows.len()).max();
+        let frame =
+            all.into_iter().chain(&self.convolutions).map(|windows| windows.count() * windows.len()).max();
         let frame = frame.unwrap_or(1);
         let back = || -> Result<Back, DeviceError> {
             let vision = batch * of.cells * config.channels;
@@ -307,7 +312,14 @@ impl Network {
     }
 
     /// y = x Wᵀ, with `W` `[outputs, inputs]`; the widths follow from the lengths.
-    fn times(&self, x: Numbers, weight: Numbers, y: Numbers, rows: usize, add: bool) -> Result<(), DeviceError> {
+    fn times(
+        &self,
+        x: Numbers,
+        weight: Numbers,
+        y: Numbers,
+        rows: usize,
+        add: bool,
+    ) -> Result<(), DeviceError> {
         let (inputs, outputs) = (x.len() / rows, y.len() / rows);
         assert_eq!(weight.len(), inputs * outputs, "weight");
         self.ops.product(Product {
@@ -320,7 +332,14 @@ impl Network {
     }
 
     /// dx = dy W, or dx += dy W.
-    fn times_back(&self, dy: Numbers, weight: Numbers, dx: Numbers, rows: usize, add: bool) -> Result<(), DeviceError> {
+    fn times_back(
+        &self,
+        dy: Numbers,
+        weight: Numbers,
+        dx: Numbers,
+        rows: usize,
+        add: bool,
+    ) -> Result<(), DeviceError> {
         let (inputs, outputs) = (dx.len() / rows, dy.len() / rows);
         assert_eq!(weight.len(), inputs * outputs, "weight");
         self.ops.product(Product {
@@ -352,7 +371,14 @@ impl Network {
     }
 
     /// The gradient of a layer's parameters in all rows, from that of its output before relu.
-    fn layer_slopes(&self, name: &str, x: Numbers, dy: Numbers, rows: usize, room: Numbers) -> Result<(), DeviceError> {
+    fn layer_slopes(
+        &self,
+        name: &str,
+        x: Numbers,
+        dy: Numbers,
+        rows: usize,
+        room: Numbers,
+    ) -> Result<(), DeviceError> {
         self.add_weight(dy, x, self.slope(&format!("{name}.weight")), rows)?;
         self.ops.add_rows(self.slope(&format!("{name}.bias")), dy, room)
     }
@@ -374,10 +400,19 @@ impl Network {
     }
 
     /// Writes windows of some pictures.
-    fn cut(&self, windows: &Windows, of: Seen, first: usize, count: usize, to: Numbers) -> Result<(), DeviceError> {
+    fn cut(
+        &self,
+        windows: &Windows,
+        of: Seen,
+        first: usize,
+        count: usize,
+        to: Numbers,
+    ) -> Result<(), DeviceError> {
         let pixels = windows.pixels();
         match of {
-            Seen::Bytes(all) => self.ops.windows_of_bytes(windows, all.part(first * pixels, count * pixels), to),
+            Seen::Bytes(all) => {
+                self.ops.windows_of_bytes(windows, all.part(first * pixels, count * pixels), to)
+            }
             Seen::Numbers(all, fresh) => {
                 let fresh = fresh.map(|fresh| fresh.part(first, count));
                 self.ops.windows(windows, all.part(first * pixels, count * pixels), fresh, to)
@@ -451,7 +486,14 @@ impl Network {
             let state = Seen::Numbers(at.last_h, Some(at.fresh));
             let weight = self.param("vision_state.weight");
             self.convolve(&self.from_state, state, weight, at.sums, room, true)?;
-            ops.gates(config.channels, config.forget_bias, at.sums, at.last_c, at.fresh, [at.h, at.c, at.tanh_c])?;
+            ops.gates(
+                config.channels,
+                config.forget_bias,
+                at.sums,
+                at.last_c,
+                at.fresh,
+                [at.h, at.c, at.tanh_c],
+            )?;
             self.attend(pass, step, &at)?;
         }
         let core = pass.core[1].all();
@@ -564,7 +606,13 @@ impl Network {
         }
         self.vision_back(pass, back)?;
         // Parameters behind the vision core, of all steps.
-        self.layer_slopes("core_input", pass.answered[pass.answered.len() - 1].all(), pass.core[0].all(), rows, room)?;
+        self.layer_slopes(
+            "core_input",
+            pass.answered[pass.answered.len() - 1].all(),
+            pass.core[0].all(),
+            rows,
+            room,
+        )?;
         self.add_weight(pass.core[0].all(), pass.before.all(), self.slope("core_state.weight"), rows)?;
         for (i, dy) in back.answered.iter().enumerate() {
             let x = if i == 0 { pass.seen.all() } else { pass.answered[i - 1].all() };
@@ -605,7 +653,13 @@ impl Network {
         let d_core = row(&back.core);
         ops.add(d_core, carry_h)?;
         let sums = row(&pass.core[0]);
-        ops.gates_backward(config.units, sums, at.last_core_c, at.fresh, [row(&pass.core[3]), d_core, carry_c])?;
+        ops.gates_backward(
+            config.units,
+            sums,
+            at.last_core_c,
+            at.fresh,
+            [row(&pass.core[3]), d_core, carry_c],
+        )?;
         // That of h before the step, `d_before`, is summed in carry_h.
         self.times_back(sums, self.param("core_state.weight"), carry_h, batch, false)?;
         let last = pass.answered.len() - 1;
@@ -622,7 +676,8 @@ impl Network {
         self.times_back(dy, weight, d_seen, batch, false)?;
         // Attention.
         let asked = pass.asked.len() - 1;
-        let (queries, weights, d_queries) = (row(&pass.asked[asked]), row(&pass.weights), row(&back.asked[asked]));
+        let (queries, weights, d_queries) =
+            (row(&pass.asked[asked]), row(&pass.weights), row(&back.asked[asked]));
         let (d_contents, d_places, d_scores) = (back.contents.all(), back.places.all(), back.scores.all());
         ops.scatter_answers(of, d_seen, [d_contents, d_places, d_queries])?;
         ops.product(Product {
@@ -694,7 +749,8 @@ impl Network {
                 ops.keep(carry_h, carry_h, at.fresh)?;
             }
         }
-        let (slope, sums, rows) = (self.slope("vision_state.weight"), pass.vision[0].all(), pass.steps * batch);
+        let (slope, sums, rows) =
+            (self.slope("vision_state.weight"), pass.vision[0].all(), pass.steps * batch);
         let fresh = pass.fresh.all_bytes();
         let step = 4 * cells * batch;
         let begin = Seen::Numbers(pass.begin.memory[0].all(), Some(fresh.part(0, batch)));

@@ -123,7 +123,14 @@ impl Ops {
         &self.device
     }
 
-    fn launch(&self, kernel: &'static str, arrays: &[u64], sizes: [i32; 12], number: f32, threads: usize) -> Done {
+    fn launch(
+        &self,
+        kernel: &'static str,
+        arrays: &[u64],
+        sizes: [i32; 12],
+        number: f32,
+        threads: usize,
+    ) -> Done {
         let mut args = Args { sizes, numbers: [number, 0.0], threads: int(threads), ..Args::default() };
         args.arrays[..arrays.len()].copy_from_slice(arrays);
         // SAFETY: every caller in this file has compared the lengths of its arrays with the sizes and threads.
@@ -428,7 +435,12 @@ impl Ops {
         check(a, [m, k], batch);
         check(b, [k, n], batch);
         check(c, [m, n], batch);
-        let matrix = |of: Operand| Matrix { at: of.of.at, stride: of.stride, transposed: of.transposed, apart: of.apart };
+        let matrix = |of: Operand| Matrix {
+            at: of.of.at,
+            stride: of.stride,
+            transposed: of.transposed,
+            apart: of.apart,
+        };
         // SAFETY: all three lie inside their numbers.
         unsafe { self.device.product(matrix(a), matrix(b), matrix(c), sizes, add) }
     }

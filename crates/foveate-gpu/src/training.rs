@@ -510,7 +510,8 @@ pub fn evaluate(
     let pixels: usize = settings.view.iter().product();
     let told_len = 1 + settings.actions;
     let seeds: Vec<u64> = (0..count).map(|i| seed.child("episode", i as u64).value()).collect();
-    let mut rngs: Vec<Rng> = (0..count).map(|i| seed.child("episode", i as u64).child("actions", 0).rng()).collect();
+    let mut rngs: Vec<Rng> =
+        (0..count).map(|i| seed.child("episode", i as u64).child("actions", 0).rng()).collect();
     let worlds = Stepped::new(env, seeds, sizes.threads.max(1), sizes.max_steps, pixels)?;
     let (pass, states) = (network.pass(1, count, false)?, network.states(count)?);
     let frames = Memory::bytes(ops.device(), count * pixels)?;
@@ -523,7 +524,9 @@ pub fn evaluate(
         let Turn { pictures, steps, mut choices } = worlds.next()?;
         if !first {
             fresh.fill(0);
-            for (i, LaneStep { step, .. }) in steps.iter().enumerate().filter(|(i, _)| !over[*i]).collect::<Vec<_>>() {
+            for (i, LaneStep { step, .. }) in
+                steps.iter().enumerate().filter(|(i, _)| !over[*i]).collect::<Vec<_>>()
+            {
                 totals[i] += step.reward;
                 over[i] = step.is_over();
                 let told = &mut told[i * told_len..(i + 1) * told_len];
@@ -544,7 +547,8 @@ pub fn evaluate(
         let (logits, _) = pass.outputs(ops)?;
         choices.clear();
         for (rng, logits) in rngs.iter_mut().zip(logits.chunks_exact(settings.actions)) {
-            let best = || (0..logits.len()).reduce(|a, b| if logits[b] > logits[a] { b } else { a }).unwrap_or(0);
+            let best =
+                || (0..logits.len()).reduce(|a, b| if logits[b] > logits[a] { b } else { a }).unwrap_or(0);
             choices.push(if greedy { best() } else { draw(rng, logits, &mut weights) });
         }
         worlds.step(choices, pictures)?;

@@ -46,7 +46,7 @@ fn close(what: &str, got: &[f32], expect: &[f32], tolerance: f32) {
 
 /// What the two networks compute for the same pictures.
 fn compare(config: &S3taConfig, steps: usize, batch: usize) {
-    let device = Host::new();
+    let device = Host::device();
     let network = Network::new(&device, config).expect("it is built");
     let mut student = S3taStudent::new(config).expect("it is built");
     let params = config.initial_params(Init::He, Seed::root(5));
@@ -116,7 +116,7 @@ fn outputs_and_gradients_are_those_of_the_agent() {
 /// Two episodes, one after the other in a sequence, are two sequences that begin with zero states.
 #[test]
 fn a_fresh_step_begins_an_episode() {
-    let (config, device) = (small(), Host::new());
+    let (config, device) = (small(), Host::device());
     let network = Network::new(&device, &config).expect("it is built");
     network.set_params(&config.initial_params(Init::He, Seed::root(1))).expect("as many");
     let pixels: usize = config.view.iter().product();
@@ -148,7 +148,7 @@ fn a_fresh_step_begins_an_episode() {
 
 #[test]
 fn what_is_not_built_says_so() {
-    let device = Host::new();
+    let device = Host::device();
     for (config, word) in [
         (S3taConfig { peepholes: true, ..small() }, "peepholes"),
         (S3taConfig { normalise: true, ..small() }, "normalise"),

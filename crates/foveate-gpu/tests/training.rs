@@ -16,7 +16,8 @@ use foveate_train::vtrace::VtraceConfig;
 use host::Host;
 
 fn world() -> Box<dyn Env> {
-    let request = EnvRequest { id: "door-key-5x5".into(), picture: Some("rgb".into()), ..EnvRequest::default() };
+    let request =
+        EnvRequest { id: "door-key-5x5".into(), picture: Some("rgb".into()), ..EnvRequest::default() };
     worlds::make(request).expect("a native world")
 }
 
@@ -52,7 +53,7 @@ fn sizes(worlds: usize, threads: usize) -> Sizes {
 fn train(threads: usize) -> (Vec<f32>, u64, u64) {
     let env = world();
     let config = agent(&*env);
-    let network = Network::new(&Host::new(), &config).expect("it is built");
+    let network = Network::new(&Host::device(), &config).expect("it is built");
     let params = config.initial_params(Init::He, Seed::root(1));
     let optimizer = Optimizer::new(learner().optimizer, params.len());
     let mut training =
@@ -84,7 +85,7 @@ fn any_number_of_threads_gives_the_same_bits() {
 fn an_evaluation_is_one_episode_of_each_world() {
     let env = world();
     let config = agent(&*env);
-    let network = Network::new(&Host::new(), &config).expect("it is built");
+    let network = Network::new(&Host::device(), &config).expect("it is built");
     network.set_params(&config.initial_params(Init::He, Seed::root(1))).expect("as many");
     let play = |worlds, threads, greedy| {
         evaluate(&network, &*env, sizes(worlds, threads), greedy, Seed::root(3)).expect("played")
@@ -99,10 +100,11 @@ fn an_evaluation_is_one_episode_of_each_world() {
 fn worlds_are_a_multiple_of_two_batches() {
     let env = world();
     let config = agent(&*env);
-    let network = Network::new(&Host::new(), &config).expect("it is built");
+    let network = Network::new(&Host::device(), &config).expect("it is built");
     let params = config.initial_params(Init::He, Seed::root(1));
     let optimizer = Optimizer::new(learner().optimizer, params.len());
-    let refused = Training::new(&network, &*env, &learner(), sizes(6, 1), (params, optimizer), Seed::root(2), 0);
+    let refused =
+        Training::new(&network, &*env, &learner(), sizes(6, 1), (params, optimizer), Seed::root(2), 0);
     let error = refused.err().expect("refused").to_string();
     assert!(error.contains("6 worlds") && error.contains("multiple of 4"), "{error}");
 }

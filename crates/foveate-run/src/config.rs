@@ -204,7 +204,10 @@ impl TrainConfig {
     }
 
     /// As [`TrainConfig::read`], for the contents `text` of the file at `path`.
-    pub(crate) fn of_text(text: &str, path: &Path) -> Result<Self, RunError> {
+    ///
+    /// # Errors
+    /// As [`TrainConfig::load`].
+    pub fn of_text(text: &str, path: &Path) -> Result<Self, RunError> {
         let from = path.display().to_string();
         Self::from_table(&parse(text, &from)?, &from)
     }

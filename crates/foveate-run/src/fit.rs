@@ -18,6 +18,7 @@ use toml::Table;
 use crate::RunError;
 use crate::config::{TrainConfig, UserSettings, preset_table};
 use crate::progress::Note;
+use crate::suggest;
 use crate::worlds::{self, WRAP};
 
 /// Maximum steps of an episode if neither the world nor the recipe limits them.
@@ -45,8 +46,8 @@ pub struct Configured {
 /// or the world cannot be created.
 pub fn configure(preset: Option<&str>, said: &UserSettings) -> Result<Configured, RunError> {
     let id = said.world().unwrap_or_else(|| default_world().name.to_owned());
-    // An unknown name is reported when the world is created.
-    let world = WORLDS.get(&id).unwrap_or(default_world());
+    // Options and pictures of a world are checked when it is created.
+    let world = foveate_registry::world(&id).map_err(suggest::named)?;
     let usual = usual_preset(world)?;
     let named = preset.map(|name| PRESETS.find(name)).transpose();
     let named = named.map_err(|error| RunError::BadRequest { why: error.to_string() })?;

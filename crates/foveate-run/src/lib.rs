@@ -23,7 +23,7 @@ pub mod image_threads;
 pub mod import;
 pub mod initial;
 pub mod interrupt;
-mod lock;
+pub mod lock;
 pub mod npy;
 pub mod npz;
 pub mod parallel_student;

@@ -19,7 +19,7 @@ const MAX_HOLDER: u64 = 4096;
 
 /// A locked folder; the lock is released on drop.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub struct Lock {
     folder: FolderHandle,
     file: Option<File>,
 }
@@ -38,7 +38,7 @@ impl Lock {
     /// # Errors
     /// When another process holds it (the error names it as far as known), or the file `lock` cannot be
     /// created.
-    pub(crate) fn take(folder: &FolderHandle) -> Result<Self, RunError> {
+    pub fn take(folder: &FolderHandle) -> Result<Self, RunError> {
         let taken = || {
             let holder = folder.open_to_read(NAME).ok().and_then(|file| holder(&file));
             let why = match holder {

@@ -1,7 +1,7 @@
 //! This machine's processor in place of a GPU. The kernels are compiled by the C compiler that links Rust programs, `cc`.
 #![allow(unsafe_code, reason = "stands in for a GPU: addresses are those of this process")]
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -11,17 +11,21 @@ use foveate_gpu::device::{Args, Device, DeviceError, KERNELS, Matrix, Sizes};
 /// The processor.
 pub(crate) struct Host {
     library: libloading::Library,
-    memory: Mutex<HashMap<u64, Vec<u64>>>,
+    memory: Mutex<BTreeMap<u64, Vec<u64>>>,
     _folder: tempfile::TempDir,
 }
 
 impl Host {
-    pub(crate) fn new() -> Arc<dyn Device> {
+    pub(crate) fn device() -> Arc<dyn Device> {
         let folder = tempfile::tempdir().expect("a folder");
         let (source, library) = (folder.path().join("kernels.c"), folder.path().join("kernels.so"));
         std::fs::write(&source, format!("#include <stddef.h>\n{KERNELS}")).expect("written");
         let mut compile = Command::new("cc");
-        compile.args(["-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-o"]).arg(&library).arg(&source).arg("-lm");
+        compile
+            .args(["-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-o"])
+            .arg(&library)
+            .arg(&source)
+            .arg("-lm");
         let output = compile.output().expect("cc, which links Rust programs too");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         // SAFETY: the library that was just compiled.
@@ -85,7 +89,14 @@ unsafe impl Device for Host {
         Ok(())
     }
 
-    unsafe fn product(&self, a: Matrix, b: Matrix, c: Matrix, sizes: Sizes, add: bool) -> Result<(), DeviceError> {
+    unsafe fn product(
+        &self,
+        a: Matrix,
+        b: Matrix,
+        c: Matrix,
+        sizes: Sizes,
+        add: bool,
+    ) -> Result<(), DeviceError> {
         let Sizes { m, n, k, batch } = sizes;
         let place = |of: Matrix, which: usize, row: usize, column: usize| {
             let (row, column) = if of.transposed { (column, row) } else { (row, column) };
