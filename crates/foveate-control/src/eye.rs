@@ -7,6 +7,7 @@ use foveate_mujoco::{Data, Kind, Model, MujocoError, View};
 use foveate_render::{CubeMap, Geom, RenderError, RenderSettings, Renderer, Scene, Shape, SkyGradient};
 
 use crate::distractions::Distractions;
+use crate::drawing::place;
 use crate::task::Task;
 
 /// Why there is no picture.
@@ -86,14 +87,8 @@ const MATTERS: [u32; 3] = [1, 4, 9];
 impl Eye {
     /// Where the things that matter are in the last picture: the centre and both ends of each that is in sight.
     pub(crate) fn gaze(&self, points: &mut Vec<GazePoint>) {
-        let Scene { camera, geoms, .. } = &self.scene;
-        let [forward, up] = [camera.forward, camera.up];
-        let right: [f32; 3] = [
-            forward[1] * up[2] - forward[2] * up[1],
-            forward[2] * up[0] - forward[0] * up[2],
-            forward[0] * up[1] - forward[1] * up[0],
-        ];
-        let half_width = camera.half_height * self.settings().width as f32 / self.settings().height as f32;
+        let geoms = &self.scene.geoms;
+        let aspect = self.settings().width as f32 / self.settings().height as f32;
         for material in MATTERS {
             let of_it = |geom: &&Geom| geom.material == Some(material) && geom.rgba[3] > 0.0;
             let weight = 1.0 / geoms.iter().filter(of_it).count().max(1) as f32;
@@ -105,16 +100,10 @@ impl Eye {
                 let ends: &[f32] = if half > 0.0 { &[-1.0, 0.0, 1.0] } else { &[0.0] };
                 for end in ends {
                     let axis: [f32; 3] = std::array::from_fn(|i| geom.rotation[3 * i + 2]);
-                    let apart: [f32; 3] =
-                        std::array::from_fn(|i| geom.position[i] + end * half * axis[i] - camera.position[i]);
-                    let [x, y, depth] =
-                        [right, up, forward].map(|v| v[0] * apart[0] + v[1] * apart[1] + v[2] * apart[2]);
-                    let point = GazePoint {
-                        x: 0.5 + 0.5 * x / (depth * half_width),
-                        y: 0.5 - 0.5 * y / (depth * camera.half_height),
-                        weight: weight / ends.len() as f32,
-                    };
-                    if depth > camera.near && point.is_valid() {
+                    let end = std::array::from_fn(|i| geom.position[i] + end * half * axis[i]);
+                    let Some([x, y]) = place(&self.scene, aspect, end) else { continue };
+                    let point = GazePoint { x, y, weight: weight / ends.len() as f32 };
+                    if point.is_valid() {
                         points.push(point);
                     }
                 }

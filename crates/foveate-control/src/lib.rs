@@ -7,6 +7,7 @@
 //! * [`TASKS`]: all tasks; one file per task in `tasks/`.
 //! * [`Control`]: a task as an [`Env`](foveate_core::Env), with numbers or pictures to see.
 //! * [`ModelWorld`]: a user's own model as an `Env`, with formulas of its sensors for rewards and ends of episodes.
+//! * [`Quadruped`]: a quadruped of this project's own that walks past walls, after the paper of implicit attention for pixels.
 //! * [`DistractionConfig`]: what is changed in the pictures.
 //!
 //! **Invariant:** a task sees its simulation and its random stream, nothing else; no file is read here, the library and
@@ -16,10 +17,12 @@
 #![allow(clippy::unnecessary_wraps, reason = "the functions of all tasks have one type")]
 
 mod distractions;
+mod drawing;
 mod env;
 mod expression;
 mod eye;
 mod model_world;
+mod quadruped;
 mod random;
 mod rewards;
 mod shown;
@@ -30,6 +33,7 @@ pub use distractions::{BackgroundConfig, Clip, DistractionConfig, Source, Streng
 pub use env::{Control, ControlConfig, ControlError};
 pub use expression::{Expression, ExpressionError};
 pub use model_world::{ModelConfig, ModelError, ModelWorld};
+pub use quadruped::{Quadruped, QuadrupedConfig, QuadrupedError};
 pub use random::RandomState;
 pub use shown::Shown;
 pub use task::{TASKS, Task, task};

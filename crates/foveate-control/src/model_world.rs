@@ -8,8 +8,8 @@ use foveate_core::{
 use foveate_mujoco::{Camera, Data, Model, MujocoError, Sensor, View};
 use foveate_render::{RenderError, RenderSettings, Renderer, Scene};
 
+use crate::drawing::{Drawing, Failure};
 use crate::expression::{Expression, Inputs};
-use crate::eye::sky;
 use crate::shown::{Shown, ShownParts};
 
 /// Options of a world.
@@ -99,15 +99,6 @@ pub enum ModelError {
     },
 }
 
-/// Why an observation cannot be made.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-enum Failure {
-    #[error(transparent)]
-    Mujoco(#[from] MujocoError),
-    #[error(transparent)]
-    Render(#[from] RenderError),
-}
-
 /// A model of MuJoCo as a world.
 ///
 /// * observation: positions and velocities of the joints, `[nq + nv]`, in MuJoCo's order and units; or what a camera sees; or both
@@ -162,27 +153,6 @@ impl Formula {
         }
         let effort = controls.iter().map(|x| x * x).sum::<f64>() / controls.len().max(1) as f64;
         Ok(self.expression.value(&Inputs { sensors: &self.numbers, time: data.time(), effort }))
-    }
-}
-
-/// A camera and what draws its pictures.
-struct Drawing {
-    view: View,
-    scene: Scene,
-    renderer: Renderer,
-}
-
-impl Drawing {
-    fn new(model: &Model, camera: Camera, renderer: Renderer) -> Result<Self, MujocoError> {
-        let scene = Scene { sky: Some(sky()), ..Scene::default() };
-        Ok(Drawing { view: View::new(model, camera)?, scene, renderer })
-    }
-
-    /// Draws into `rgb`.
-    fn draw(&mut self, data: &mut Data, rgb: &mut [u8]) -> Result<(), Failure> {
-        self.view.fill(data, &mut self.scene)?;
-        self.renderer.draw(&self.scene, rgb)?;
-        Ok(())
     }
 }
 
@@ -375,22 +345,8 @@ impl Env for ModelWorld {
 
     fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
         let wrong = |error: String| EnvError::NoView { env: self.spec.id.clone(), why: error };
-        let (width, height) = (view.width(), view.height());
-        let mut people = self.people.borrow_mut();
-        let fits = |drawing: &Drawing| {
-            (drawing.renderer.settings().width, drawing.renderer.settings().height) == (width, height)
-        };
-        if !people.as_ref().is_some_and(fits) {
-            let model = self.data.model();
-            let camera = camera(model, &self.config).map_err(|error| wrong(error.to_string()))?;
-            let renderer = Renderer::new(&RenderSettings::new(width, height));
-            let renderer = renderer.map_err(|error| wrong(error.to_string()))?;
-            let drawing = Drawing::new(model, camera, renderer).map_err(|error| wrong(error.to_string()))?;
-            *people = Some(drawing);
-        }
-        let Some(drawing) = people.as_mut() else { return Ok(()) };
-        let mut data = self.data.copied().map_err(|error| wrong(error.to_string()))?;
-        drawing.draw(&mut data, view.rgb_mut()).map_err(|error| wrong(error.to_string()))
+        let camera = camera(self.data.model(), &self.config).map_err(|error| wrong(error.to_string()))?;
+        Drawing::show(&self.people, camera, &self.data, view).map_err(|error| wrong(error.to_string()))
     }
 
     /// Time, positions and velocities.

@@ -142,6 +142,15 @@ impl Data {
         self.set("controls", State::Controls, self.model.controls(), controls)
     }
 
+    /// Sets where all mocap bodies are, `[nmocap, 3]`, in m.
+    ///
+    /// # Errors
+    /// As [`set_positions`](Data::set_positions).
+    pub fn set_mocap_positions(&mut self, places: &[f64]) -> Result<(), MujocoError> {
+        let wanted = self.model.raw.state_size(State::MocapPositions)?;
+        self.set("places of mocap bodies", State::MocapPositions, wanted, places)
+    }
+
     fn set(
         &mut self,
         what: &'static str,

@@ -495,6 +495,8 @@ pub(crate) enum State {
     /// Time, positions and velocities, in this order.
     Motion = 7,
     Controls = 64,
+    /// Of bodies that are placed from outside.
+    MocapPositions = 1024,
 }
 
 /// A function that takes a model and its data, and returns nothing.

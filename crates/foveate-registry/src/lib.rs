@@ -18,6 +18,7 @@ pub mod gymnasium;
 mod mjcf;
 mod pong;
 mod presets;
+mod quadruped;
 mod take_cover;
 
 use foveate_core::{Env, EnvError, Registry};
@@ -57,6 +58,7 @@ pub static WORLDS: Registry<WorldDescriptor> = Registry::new(
         &control::DESCRIPTORS[3],
         &control::DESCRIPTORS[4],
         &control::DESCRIPTORS[5],
+        &quadruped::DESCRIPTOR,
         &digits::DESCRIPTOR,
         &take_cover::DESCRIPTOR,
         &ant::DESCRIPTOR,

@@ -190,6 +190,13 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/control-iap.toml"),
         },
         &Preset {
+            name: "quadruped-iap",
+            summary: "quadruped-walls from its camera: IAP with ReLU attention, taught by a guide that knows the walls",
+            agent: "iap",
+            open: true,
+            text: include_str!("../presets/quadruped-iap.toml"),
+        },
+        &Preset {
             name: "gymnasium",
             summary: "any world that shows numbers: a plain controller, evolved by CMA-ES",
             agent: "controller",
