@@ -197,6 +197,13 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/quadruped-iap.toml"),
         },
         &Preset {
+            name: "quadruped-evolution",
+            summary: "quadruped-walls by evolution alone: IAP commands, a linear layer walks",
+            agent: "iap-hierarchical",
+            open: true,
+            text: include_str!("../presets/quadruped-evolution.toml"),
+        },
+        &Preset {
             name: "gymnasium",
             summary: "any world that shows numbers: a plain controller, evolved by CMA-ES",
             agent: "controller",
