@@ -104,7 +104,7 @@ fn episodes_depend_on_their_seed_alone_and_copies_go_on_alike() {
         );
         assert_eq!(format!("{:?}", world.state()), format!("{:?}", copy.state()));
     }
-    let pictures = [&world as &dyn Env, &*copy].map(|world| picture(world));
+    let pictures = [&world as &dyn Env, &*copy].map(picture);
     assert_eq!(pictures[0], pictures[1]);
 }
 

@@ -9,8 +9,9 @@ use crate::frame::Frame;
 use crate::lanes::{LANES, V3, Wide, Words};
 use crate::layer::{DrawLayer, Layer};
 use crate::rows::{DrawRows, RowBuffers};
+use crate::sky::DrawSky;
 use crate::view::View;
-use crate::{CubeMap, RenderError, Scene, sky};
+use crate::{CubeMap, RenderError, Scene};
 
 /// What pictures look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,9 +188,11 @@ impl Renderer {
         if same {
             return false;
         }
-        let stride = self.columns.len() * LANES;
         match map {
-            Some(map) => sky::draw(map, view, stride, self.sky.picture.as_flattened_mut()),
+            Some(map) => {
+                let (columns, picture) = (&self.columns, &mut self.sky.picture);
+                self.level.run_plain(DrawSky { map, view, columns, picture });
+            }
             None => self.sky.picture.fill([0; LANES]),
         }
         self.sky.of = Some((map.cloned(), view.axes, view.pixel));

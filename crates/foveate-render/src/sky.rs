@@ -1,29 +1,56 @@
 //! The picture of the sky.
 
+use foveate_kernels::plain::Plain;
+
 use crate::CubeMap;
-use crate::lanes::{V3, add_bytes, mix_bytes};
+use crate::lanes::{LANES, V3, Wide, Words, floor, max, min, mix_bytes, select, select_word};
 use crate::view::View;
 
-/// Draws the sky into rows of `stride` pixels.
-pub(crate) fn draw(map: &CubeMap, view: &View, stride: usize, picture: &mut [u32]) {
-    let [right, up, forward] = view.axes.map(swap);
-    let step = view.pixel;
-    for (y, row) in picture.chunks_exact_mut(stride).enumerate() {
-        let ry = view.ray_y(y as f32 + 0.5);
-        for (x, pixel) in row.iter_mut().enumerate().take(view.width) {
-            let rx = view.ray_x(x as f32 + 0.5);
-            let d: V3 = std::array::from_fn(|k| rx * right[k] + (ry * up[k] + forward[k]));
-            let (face, [s, t, m]) = face_of(d);
-            let inverse = 1.0 / m;
-            // How far neighbouring pixels are apart on the face, in faces.
-            let change = |along: V3| {
-                let [ds, dt, dm] = in_face(face, along);
-                let change = |a: f32, da: f32| ((da - a * inverse * dm) * inverse * 0.5 * step).abs();
-                change(s, ds).max(change(t, dt))
-            };
-            let rho = change(right).max(change(up)) * map.side() as f32;
-            let at = [(s * inverse + 1.0) * 0.5, (t * inverse + 1.0) * 0.5];
-            *pixel = sample(map, face, at, rho);
+/// Draws the sky into rows of blocks.
+pub(crate) struct DrawSky<'a> {
+    pub(crate) map: &'a CubeMap,
+    pub(crate) view: &'a View,
+    pub(crate) columns: &'a [Wide],
+    pub(crate) picture: &'a mut [Words],
+}
+
+impl Plain for DrawSky<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let DrawSky { map, view, columns, picture } = self;
+        let [right, up, forward] = view.axes.map(swap);
+        let scale = 0.5 * view.pixel * map.side() as f32;
+        for (y, row) in picture.chunks_exact_mut(columns.len()).enumerate() {
+            let ry = view.ray_y(y as f32 + 0.5);
+            let begin: V3 = std::array::from_fn(|k| ry * up[k] + forward[k]);
+            for (rx, pixels) in columns.iter().zip(row) {
+                let mut d = [[0.0; LANES]; 3];
+                for k in 0..3 {
+                    for i in 0..LANES {
+                        d[k][i] = rx[i] * right[k] + begin[k];
+                    }
+                }
+                let faces = Faces::of(&d);
+                let [s, t, m] = faces.along(&d);
+                let [along_right, along_up] =
+                    [right, up].map(|v| faces.along(&v.map(|component| [component; LANES])));
+                let (mut rho, mut at) = ([0.0; LANES], [[0.0; LANES]; 2]);
+                for i in 0..LANES {
+                    let inverse = 1.0 / m[i];
+                    // How far neighbouring pixels are apart on the face.
+                    for [ds, dt, dm] in [&along_right, &along_up] {
+                        let ds = (ds[i] - s[i] * inverse * dm[i]) * inverse;
+                        let dt = (dt[i] - t[i] * inverse * dm[i]) * inverse;
+                        rho[i] = max(rho[i], max(ds.abs(), dt.abs()));
+                    }
+                    rho[i] *= scale;
+                    at[0][i] = (s[i] * inverse + 1.0) * 0.5;
+                    at[1][i] = (t[i] * inverse + 1.0) * 0.5;
+                }
+                *pixels = sample(map, &faces.face, &at, &rho);
+            }
         }
     }
 }
@@ -33,57 +60,167 @@ fn swap(v: V3) -> V3 {
     [v[0], v[2], -v[1]]
 }
 
-/// The face that a direction meets, and the direction along that face: s to the right, t down, and outwards.
-fn face_of(d: V3) -> (usize, V3) {
-    let [x, y, z] = d.map(f32::abs);
-    let face = if x >= y && x >= z {
-        usize::from(d[0] < 0.0)
-    } else if y >= z {
-        2 + usize::from(d[1] < 0.0)
-    } else {
-        4 + usize::from(d[2] < 0.0)
-    };
-    (face, in_face(face, d))
+/// The faces that directions meet.
+struct Faces {
+    face: Words,
+    /// Whether it is one across x, across y.
+    x: [bool; LANES],
+    y: [bool; LANES],
+    /// 1, or -1 on the side of negative numbers.
+    sign: Wide,
 }
 
-/// A vector along a face: s, t and outwards. OpenGL 4.6, table 8.19.
-fn in_face(face: usize, d: V3) -> V3 {
-    let [x, y, z] = d;
-    match face {
-        0 => [-z, -y, x],
-        1 => [z, -y, -x],
-        2 => [x, z, y],
-        3 => [x, -z, -y],
-        4 => [x, -y, z],
-        _ => [-x, -y, -z],
+impl Faces {
+    #[inline(always)]
+    fn of(d: &[Wide; 3]) -> Faces {
+        let mut faces = Faces { face: [0; LANES], x: [false; LANES], y: [false; LANES], sign: [0.0; LANES] };
+        for i in 0..LANES {
+            let [x, y, z] = [d[0][i].abs(), d[1][i].abs(), d[2][i].abs()];
+            let is_x = (x >= y) & (x >= z);
+            let is_y = !is_x & (y >= z);
+            let main = select(is_x, d[0][i], select(is_y, d[1][i], d[2][i]));
+            faces.x[i] = is_x;
+            faces.y[i] = is_y;
+            faces.sign[i] = select(main < 0.0, -1.0, 1.0);
+            faces.face[i] = select_word(is_x, 0, select_word(is_y, 2, 4)) + u32::from(main < 0.0);
+        }
+        faces
+    }
+
+    /// Vectors along the faces: s to the right, t down, and outwards. OpenGL 4.6, table 8.19.
+    #[inline(always)]
+    fn along(&self, d: &[Wide; 3]) -> [Wide; 3] {
+        let mut along = [[0.0; LANES]; 3];
+        for i in 0..LANES {
+            let ([x, y, z], sign) = ([d[0][i], d[1][i], d[2][i]], self.sign[i]);
+            along[0][i] = select(self.x[i], -sign * z, select(self.y[i], x, sign * x));
+            along[1][i] = select(self.y[i], sign * z, -y);
+            along[2][i] = sign * select(self.x[i], x, select(self.y[i], y, z));
+        }
+        along
     }
 }
 
-/// The texture at a point of a face, from 0 to 1 each, where pixels are `rho` texels wide.
-fn sample(map: &CubeMap, face: usize, at: [f32; 2], rho: f32) -> u32 {
-    let level = rho.max(1.0).log2();
+/// The texture at points of faces, from 0 to 1 each, where pixels are `rho` texels wide.
+#[inline(always)]
+fn sample(map: &CubeMap, face: &Words, at: &[Wide; 2], rho: &Wide) -> Words {
     let last = map.levels() - 1;
-    let whole = (level as usize).min(last);
-    let part = ((level - level.floor()) * 256.0) as u32;
-    let fine = bilinear(map, whole, face, at);
-    if part == 0 || whole == last {
+    let (mut level, mut part) = ([0; LANES], [0; LANES]);
+    let mut coarse = 0;
+    for i in 0..LANES {
+        let exact = log2(max(rho[i], 1.0));
+        let whole = floor(exact);
+        level[i] = whole_number(whole).min(last as u32);
+        part[i] = select_word(level[i] == last as u32, 0, in_256ths(exact - whole));
+        coarse |= part[i];
+    }
+    let fine = bilinear(map, &level, face, at);
+    if coarse == 0 {
         return fine;
     }
-    mix_bytes(fine, bilinear(map, whole + 1, face, at), part)
+    for level in &mut level {
+        *level = (*level + 1).min(last as u32);
+    }
+    let coarse = bilinear(map, &level, face, at);
+    let mut mixed = [0; LANES];
+    for i in 0..LANES {
+        mixed[i] = mix_bytes(fine[i], coarse[i], part[i]);
+    }
+    mixed
 }
 
-fn bilinear(map: &CubeMap, level: usize, face: usize, at: [f32; 2]) -> u32 {
-    let side = map.side() >> level;
-    let texels = map.face(level, face);
-    let place = |x: f32| {
-        let x = x * side as f32 - 0.5;
-        let whole = x.floor();
-        let low = (whole.max(0.0) as usize).min(side - 1);
-        let high = ((whole + 1.0).max(0.0) as usize).min(side - 1);
-        (low, high, ((x - whole) * 256.0) as u32)
-    };
-    let ((x0, x1, px), (y0, y1, py)) = (place(at[0]), place(at[1]));
-    let top = mix_bytes(texels[y0 * side + x0], texels[y0 * side + x1], px);
-    let bottom = mix_bytes(texels[y1 * side + x0], texels[y1 * side + x1], px);
-    add_bytes(mix_bytes(top, bottom, py), 0)
+#[inline(always)]
+fn bilinear(map: &CubeMap, level: &Words, face: &Words, at: &[Wide; 2]) -> Words {
+    let (mut low, mut high, mut part) = ([[0; LANES]; 2], [[0; LANES]; 2], [[0; LANES]; 2]);
+    let mut side = [0; LANES];
+    for i in 0..LANES {
+        side[i] = map.side() as u32 >> level[i];
+    }
+    for k in 0..2 {
+        for i in 0..LANES {
+            let last = side[i] as f32 - 1.0;
+            let x = at[k][i] * side[i] as f32 - 0.5;
+            let whole = floor(x);
+            low[k][i] = whole_number(min(max(whole, 0.0), last));
+            high[k][i] = whole_number(min(max(whole + 1.0, 0.0), last));
+            part[k][i] = in_256ths(x - whole);
+        }
+    }
+    let mut corners = [[0; LANES]; 4];
+    for i in 0..LANES {
+        let texels = map.face(level[i] as usize, face[i] as usize);
+        let rows = [low[1][i], high[1][i]].map(|y| (y * side[i]) as usize);
+        let columns = [low[0][i] as usize, high[0][i] as usize];
+        for (k, corner) in corners.iter_mut().enumerate() {
+            corner[i] = texels[rows[k / 2] + columns[k % 2]];
+        }
+    }
+    let mut mixed = [0; LANES];
+    for i in 0..LANES {
+        let top = mix_bytes(corners[0][i], corners[1][i], part[0][i]);
+        let bottom = mix_bytes(corners[2][i], corners[3][i], part[0][i]);
+        mixed[i] = mix_bytes(top, bottom, part[1][i]);
+    }
+    mixed
+}
+
+/// The number that is not above x, for x from 0 to 2^22.
+#[inline(always)]
+fn whole_number(x: f32) -> u32 {
+    (floor(x) + 8_388_608.0).to_bits() & 0x003f_ffff
+}
+
+/// A share in 256ths; NaN becomes 0.
+#[inline(always)]
+fn in_256ths(x: f32) -> u32 {
+    whole_number(min(max(x * 256.0, 0.0), 256.0))
+}
+
+/// The logarithm to base 2 of a number of at least 1, within 3e-6 and rounding: the exponent, and a polynomial of the rest that is 0
+/// and 1 at its ends, so that neighbouring exponents meet.
+#[inline(always)]
+fn log2(x: f32) -> f32 {
+    let bits = x.to_bits();
+    let exponent = (bits >> 23 & 0xff) as f32 - 127.0;
+    let y = f32::from_bits(bits & 0x007f_ffff | 0x3f80_0000) - 1.0;
+    let mut rest = 0.025_841_44;
+    for factor in [-0.095_956_45, 0.181_948_88, -0.275_600_3, 0.442_544_94] {
+        rest = rest * y + factor;
+    }
+    exponent + (y + y * (1.0 - y) * rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logarithms_are_near() {
+        let mut x = 1.0_f32;
+        while x < 1e6 {
+            assert!((f64::from(log2(x)) - f64::from(x).log2()).abs() < 6e-6, "{x}");
+            x *= 1.001;
+        }
+        assert_eq!([1.0, 2.0, 4.0, 1024.0].map(log2), [0.0, 1.0, 2.0, 10.0]);
+    }
+
+    #[test]
+    fn directions_meet_the_faces_of_opengl() {
+        // Outwards, to the right and down, of every face: OpenGL 4.6, table 8.19.
+        let faces = [
+            [[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, -1.0, 0.0]],
+            [[-1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]],
+            [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]],
+            [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]],
+            [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, -1.0, 0.0]],
+            [[0.0, 0.0, -1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]],
+        ];
+        for (face, [out, right, down]) in (0..).zip(faces) {
+            let d: V3 = std::array::from_fn(|k| 2.0 * out[k] + 0.5 * right[k] - 0.25 * down[k]);
+            let wide = d.map(|component| [component; LANES]);
+            let faces = Faces::of(&wide);
+            assert_eq!(faces.face, [face; LANES]);
+            assert_eq!(faces.along(&wide).map(|lanes| lanes[0]), [0.5, -0.25, 2.0], "{face}");
+        }
+    }
 }

@@ -63,11 +63,12 @@ pub fn configure(preset: Option<&str>, said: &UserSettings) -> Result<Configured
             return Err(RunError::BadRequest { why });
         }
         _ if named.unwrap_or(usual).open => {
-            let Seen { mut env, mut picture, note } = seen(named, said, world)?;
+            let Seen { mut env, mut picture, mut note } = seen(named, said, world)?;
             let preset = named.map_or_else(|| suits(&*env, said, world), Ok)?;
             if let Some(own) = own_picture(preset, said, world)?.filter(|own| *own != picture) {
                 env = worlds::make(said.env(&own).request()?)?;
                 picture = own;
+                note = None; // it was about the other picture
             }
             let mut config = said.config(preset.name, of_world(env.spec(), picture.clone(), preset)?)?;
             if config.env.options != said.env(&picture).options {
