@@ -55,6 +55,12 @@ pub enum FilmError {
         /// Frames so far.
         frames: usize,
     },
+    /// A film cannot be read.
+    #[error("{why}; give a good GIF file")]
+    Unreadable {
+        /// What is wrong with it.
+        why: String,
+    },
     /// The PNG encoder failed.
     #[error("encoding the picture as PNG failed: {0}")]
     Png(#[from] png::EncodingError),

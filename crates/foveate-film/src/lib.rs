@@ -5,6 +5,7 @@
 //! * [`encode_png`] encodes a frame as a PNG file.
 //! * [`GifFilm`] and [`Mp4Film`] encode a sequence of frames as a film, frame by frame, with only a few
 //!   frames in memory.
+//! * [`gif_frames`] reads the frames of a GIF.
 //!
 //! Building needs only Rust: the crate contains its own H.264 encoder for [`Mp4Film`].
 //!
@@ -16,6 +17,7 @@ mod error;
 mod font;
 mod frame_composer;
 mod gif_film;
+mod gif_frames;
 mod h264;
 mod mp4;
 mod mp4_film;
@@ -27,5 +29,6 @@ pub use error::FilmError;
 pub use font::Face;
 pub use frame_composer::{AgentView, Dial, FrameComposer, FrameContent, FrameSettings, Mark, PictureKind};
 pub use gif_film::GifFilm;
+pub use gif_frames::{FilmLimits, gif_frames};
 pub use mp4_film::Mp4Film;
 pub use png_picture::encode_png;

@@ -1,10 +1,11 @@
-//! Pictures from a folder or a file, for the `video` variant and for shifts of the background.
+//! Pictures from a folder, a film or a file, for the `video` variant and for shifts of the background.
 
 use std::fs::{self, File};
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use foveate_core::ImageBuf;
+use foveate_film::{FilmLimits, gif_frames};
 use png::{ColorType, Decoder, Limits, Transformations};
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::zune_core::bytestream::ZCursor;
@@ -20,24 +21,30 @@ pub const MAX_SIDE: u32 = 8192;
 /// More bytes of pixels in total are rejected.
 pub const MAX_BYTES: usize = 1 << 30;
 
-/// Reads every PNG of `folder`, in the order of the numbers in their names: `2.png` comes before `10.png`.
+/// Reads the pictures of a film: every PNG and JPEG of a folder, in the order of the numbers in their names (`2.png` comes before
+/// `10.png`), or the frames of a GIF.
 ///
 /// Gray becomes RGB, 16 bits become 8, and transparency is ignored.
 ///
 /// # Errors
-/// When the folder cannot be read, holds no PNG, or more than is [allowed](MAX_PICTURES), or a picture is
+/// When `path` is neither, or cannot be read, when it holds no picture, or more than is [allowed](MAX_PICTURES), or a picture is
 /// broken.
-pub fn load_folder(folder: &Path) -> Result<Vec<ImageBuf>, RunError> {
+pub fn load_film(path: &Path) -> Result<Vec<ImageBuf>, RunError> {
+    let bad = |why| RunError::Picture { path: path.to_path_buf(), why };
+    if fs::metadata(path).map_err(RunError::io("read", path))?.is_file() {
+        return load_gif(path).map_err(bad);
+    }
     let mut paths = vec![];
-    for entry in fs::read_dir(folder).map_err(RunError::io("read", folder))? {
-        let path = entry.map_err(RunError::io("read", folder))?.path();
-        if path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("png")) {
+    for entry in fs::read_dir(path).map_err(RunError::io("read", path))? {
+        let path = entry.map_err(RunError::io("read", path))?.path();
+        if path.extension().is_some_and(|ext| PICTURES.iter().any(|known| ext.eq_ignore_ascii_case(known))) {
             paths.push(path);
         }
     }
-    let bad = |why| RunError::Picture { path: folder.to_path_buf(), why };
     if paths.is_empty() {
-        return Err(bad("the folder holds no *.png; put the pictures there, named by number".into()));
+        return Err(
+            bad("the folder holds no *.png or *.jpg; put the pictures there, named by number".into()),
+        );
     }
     if paths.len() > MAX_PICTURES {
         return Err(bad(format!("{} pictures, at most {MAX_PICTURES}; thin them out", paths.len())));
@@ -47,11 +54,30 @@ pub fn load_folder(folder: &Path) -> Result<Vec<ImageBuf>, RunError> {
     let mut room = MAX_BYTES;
     let mut pictures = Vec::with_capacity(paths.len());
     for path in &paths {
-        let picture = load(path, room).map_err(|why| RunError::Picture { path: path.clone(), why })?;
+        let picture = load_either(path, room).map_err(|why| RunError::Picture { path: path.clone(), why })?;
         room -= picture.rgb().len();
         pictures.push(picture);
     }
     Ok(pictures)
+}
+
+/// How names of pictures end.
+const PICTURES: [&str; 3] = ["png", "jpg", "jpeg"];
+
+fn load_gif(path: &Path) -> Result<Vec<ImageBuf>, String> {
+    let file = regular(path, "GIF")?;
+    let mut bytes = vec![];
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| format!("{e}; give a good GIF file"))?;
+    if !bytes.starts_with(b"GIF8") {
+        return Err("this is no GIF; give a GIF, or a folder of pictures, which \"ffmpeg -i FILM FOLDER/%d.png\" makes of other \
+                    films"
+            .into());
+    }
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(format!("more than {MAX_FILE} bytes; make the film shorter or smaller"));
+    }
+    let limits = FilmLimits { frames: MAX_PICTURES, side: MAX_SIDE as usize, bytes: MAX_BYTES };
+    gif_frames(&bytes, limits).map_err(|error| error.to_string())
 }
 
 /// Reads a PNG or JPEG file.
@@ -59,14 +85,17 @@ pub fn load_folder(folder: &Path) -> Result<Vec<ImageBuf>, RunError> {
 /// # Errors
 /// When the file cannot be read, is neither, is broken, or is larger than is [allowed](MAX_SIDE).
 pub fn load_file(path: &Path) -> Result<ImageBuf, RunError> {
-    let of = |why| RunError::Picture { path: path.to_path_buf(), why };
-    let start = first_bytes(path).map_err(of)?;
-    if start.starts_with(&JPEG) { load_jpeg(path) } else { load(path, MAX_BYTES) }.map_err(of)
+    load_either(path, MAX_BYTES).map_err(|why| RunError::Picture { path: path.to_path_buf(), why })
+}
+
+/// Reads a PNG or JPEG file, by how it begins, that needs at most `room` bytes of pixels.
+fn load_either(path: &Path, room: usize) -> Result<ImageBuf, String> {
+    if first_bytes(path)?.starts_with(&JPEG) { load_jpeg(path, room) } else { load(path, room) }
 }
 
 /// How every JPEG file begins.
 const JPEG: [u8; 3] = [0xff, 0xd8, 0xff];
-/// Larger JPEG files are rejected: they are read as a whole.
+/// Larger JPEG and GIF files are rejected: they are read as a whole.
 const MAX_FILE: u64 = 64 << 20;
 
 /// The first bytes of a regular file, as many as [`JPEG`] has, or all.
@@ -79,7 +108,7 @@ fn first_bytes(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-fn load_jpeg(path: &Path) -> Result<ImageBuf, String> {
+fn load_jpeg(path: &Path, room: usize) -> Result<ImageBuf, String> {
     let said = |error: &dyn std::fmt::Display| {
         let error = error.to_string();
         format!("{}; give a good JPEG file", error.lines().next().unwrap_or_default())
@@ -98,6 +127,9 @@ fn load_jpeg(path: &Path) -> Result<ImageBuf, String> {
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(&bytes), options);
     decoder.decode_headers().map_err(|e| said(&e))?;
     let (width, height) = decoder.dimensions().ok_or_else(|| said(&"it has no size"))?;
+    if 3 * width * height > room {
+        return Err(too_large(width, height));
+    }
     let rgb = decoder.decode().map_err(|e| said(&e))?;
     ImageBuf::from_rgb(width, height, rgb).ok_or_else(|| said(&"it is not a picture in colour or grey"))
 }
@@ -109,6 +141,12 @@ fn regular(path: &Path, kind: &str) -> Result<File, String> {
         return Err(said(&"this is no regular file"));
     }
     File::open(path).map_err(|e| said(&e))
+}
+
+fn too_large(width: usize, height: usize) -> String {
+    format!(
+        "{width}x{height} pixels, at most {MAX_SIDE}x{MAX_SIDE} and {MAX_BYTES} bytes in all; make the pictures smaller"
+    )
 }
 
 /// A sort key that compares runs of digits as numbers.
@@ -136,9 +174,7 @@ fn load(path: &Path, room: usize) -> Result<ImageBuf, String> {
     let (width, height) = (reader.info().width, reader.info().height);
     let bytes = width as usize * height as usize * 3;
     if width > MAX_SIDE || height > MAX_SIDE || bytes > room {
-        return Err(format!(
-            "{width}x{height} pixels, at most {MAX_SIDE}x{MAX_SIDE} and {MAX_BYTES} bytes in all; make the pictures smaller"
-        ));
+        return Err(too_large(width as usize, height as usize));
     }
     let size = reader.output_buffer_size().ok_or_else(|| said(&"too large"))?;
     let mut raw = vec![0; size];
@@ -186,9 +222,12 @@ mod tests {
             ("1.PNG", &png(ColorType::Grayscale, One, 2, &[0b0100_0000])),
             ("100.png", &png(ColorType::GrayscaleAlpha, Eight, 1, &[5, 1])),
             ("11.png", &png(ColorType::Rgb, Sixteen, 1, &[1, 99, 2, 99, 3, 99])),
+            ("101.jpg", JPEG_FILE),
             ("notes.txt", b"no picture"),
         ]);
-        let pictures = load_folder(dir.path()).expect("good pictures");
+        let pictures = load_film(dir.path()).expect("good pictures");
+        let (jpeg, pictures) = pictures.split_last().expect("pictures");
+        assert_eq!((jpeg.width(), jpeg.height()), (16, 8));
         let rgb: Vec<&[u8]> = pictures.iter().map(ImageBuf::rgb).collect();
         assert_eq!(
             rgb,
@@ -268,12 +307,12 @@ mod tests {
         summed.update(&wide[12..29]);
         wide[29..33].copy_from_slice(&summed.sum().to_be_bytes());
         for (files, wants) in [
-            (&[("a.txt", &good[..])][..], "holds no *.png"),
+            (&[("a.txt", &good[..])][..], "holds no *.png or *.jpg"),
             (&[("a.png", b"nothing")], "a.png: "),
             (&[("a.png", &good), ("b.png", &good[..good.len() - 30])], "b.png: "),
             (&[("a.png", &wide)], "65536x1 pixels"),
         ] {
-            let said = load_folder(folder(files).path()).expect_err("must fail").to_string();
+            let said = load_film(folder(files).path()).expect_err("must fail").to_string();
             assert!(said.contains(wants) && said.contains(';') && said.lines().count() == 1, "{said}");
         }
         #[cfg(unix)]
@@ -281,10 +320,25 @@ mod tests {
             let dir = folder(&[("a.png", &good)]);
             let made = std::process::Command::new("mkfifo").arg(dir.path().join("b.png")).status();
             assert!(made.expect("mkfifo exists").success());
-            let said = load_folder(dir.path()).expect_err("it would wait for ever").to_string();
+            let said = load_film(dir.path()).expect_err("it would wait for ever").to_string();
             assert!(said.contains("b.png: this is no regular file;"), "{said}");
         }
-        let said = load_folder(Path::new("/does/not/exist")).expect_err("must fail").to_string();
+        // A film, and files that are none.
+        let mut film = foveate_film::GifFilm::new(4, 2, 10.0).expect("a size");
+        let mut bytes = vec![];
+        for value in [0, 200] {
+            let picture = ImageBuf::from_rgb(4, 2, vec![value; 24]).expect("its size");
+            film.frame(picture.as_image(), &mut bytes).expect("its size");
+        }
+        film.finish(&mut bytes).expect("frames");
+        let dir = folder(&[("a.gif", &bytes), ("cut.gif", &bytes[..40]), ("a.mp4", b"\0\0\0\x18ftyp")]);
+        let frames = load_film(&dir.path().join("a.gif")).expect("a film");
+        assert_eq!((frames.len(), frames[1].rgb().len()), (2, 24));
+        for (name, wants) in [("cut.gif", "give a good GIF file"), ("a.mp4", "ffmpeg")] {
+            let said = load_film(&dir.path().join(name)).expect_err("must fail").to_string();
+            assert!(said.contains(name) && said.contains(wants) && said.lines().count() == 1, "{said}");
+        }
+        let said = load_film(Path::new("/does/not/exist")).expect_err("must fail").to_string();
         assert!(said.contains("check the path"), "{said}");
     }
 }

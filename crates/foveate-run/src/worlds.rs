@@ -61,7 +61,7 @@ pub(crate) fn make_around(
 pub fn load_files(request: &mut EnvRequest) -> Result<(), RunError> {
     let Some(world) = WORLDS.get(&request.id) else { return Ok(()) };
     if let Some(folder) = (world.missing_pictures)(request)? {
-        request.video = Some(Arc::new(pictures::load_folder(Path::new(&folder))?));
+        request.video = Some(Arc::new(pictures::load_film(Path::new(&folder))?));
     }
     if let (Some(wanted_files), None) = (world.wanted_files, &request.files) {
         request.files = Some(data_files::load(&wanted_files(request)?)?);
@@ -210,7 +210,7 @@ pub fn plan<S: AsRef<str>>(texts: &[S]) -> Result<Plan, RunError> {
     let mut plan = Plan::parse_all(texts)?;
     while let Some(missing) = plan.missing_pictures() {
         let pictures = match &missing {
-            MissingPictures::Folder(folder) => pictures::load_folder(Path::new(folder))?,
+            MissingPictures::Folder(folder) => pictures::load_film(Path::new(folder))?,
             MissingPictures::File(file) => vec![pictures::load_file(Path::new(file))?],
         };
         plan.set_pictures(&missing, &Arc::new(pictures));

@@ -381,7 +381,7 @@ fn every_reader_survives_damaged_files() {
     fs::create_dir(at("pictures")).expect("writable");
     check_within("picture", &png, 300 * MB, |bytes| {
         put("pictures/a.png", bytes);
-        pictures::load_folder(&at("pictures")).is_ok()
+        pictures::load_film(&at("pictures")).is_ok()
     });
 
     // Doom's files, which the game's variants modify.

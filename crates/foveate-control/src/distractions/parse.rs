@@ -23,7 +23,7 @@ const SOURCE: Parameter =
 const FOLDER: Parameter = Parameter {
     name: "folder",
     default: "none",
-    about: "of PNG pictures, which are one clip in the order of their names; must come last",
+    about: "of PNG or JPEG pictures, in the order of their names, or a GIF: one clip; must come last",
 };
 
 static CATALOGUE: [VariantInfo; 4] = [
@@ -135,7 +135,7 @@ impl DistractionConfig {
                     };
                 }
                 _ if value == FOLDER.default => folder = None,
-                _ if value.is_empty() => return Err(bad(key, value, "a folder of PNG pictures")),
+                _ if value.is_empty() => return Err(bad(key, value, "a folder of pictures, or a GIF")),
                 _ => folder = Some(value.to_owned()),
             }
             rest = next;

@@ -81,7 +81,7 @@ pub enum Kind {
     },
     /// A colour as `#rrggbb`.
     Color,
-    /// A folder of PNG files.
+    /// A folder of PNG or JPEG files, or a GIF.
     Folder,
     /// A PNG or JPEG file.
     File,
@@ -293,7 +293,7 @@ pub static SHIFTS: Registry<ShiftDescriptor> = Registry::new(
                     name: "folder",
                     kind: Kind::Folder,
                     default: "auto",
-                    about: "PNG files in the order of their numbers, over and over; auto draws drifting spots",
+                    about: "PNG or JPEG files in the order of their numbers, or a GIF, over and over; auto draws drifting spots",
                 },
             ],
             make: |width, height| Box::new(Background::new(Show::Film, width, height)),
