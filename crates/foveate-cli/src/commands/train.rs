@@ -26,7 +26,7 @@ pub(crate) struct Train {
     #[arg(value_name = "WORLD", value_parser = Known::WORLD, hide_possible_values = true)]
     world: Option<String>,
     /// Resume a run
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["world", "preset", "config", "set", "seed", "name", "runs", "picture", "variants", "options", "env_args", "wrap"])]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["world", "preset", "config", "init", "teacher", "set", "seed", "name", "runs", "picture", "variants", "options", "env_args", "wrap"])]
     resume: Option<PathBuf>,
     /// Resume although configuration, build or log changed; about.json records it
     #[arg(long, requires = "resume")]
@@ -36,6 +36,12 @@ pub(crate) struct Train {
     /// A TOML file with what differs from the preset
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// What the weights begin with: a weight file or a run, or `torch`, `he` or `zeros`
+    #[arg(long, value_name = "WEIGHTS|RUN")]
+    init: Option<String>,
+    /// The teacher, for presets that learn from one
+    #[arg(long, value_name = "WEIGHTS|RUN")]
+    teacher: Option<String>,
     /// One key of the configuration; may be given several times
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -83,6 +89,7 @@ Examples:
   foveate train car-racing --seed 2 --name second --picture classic
   foveate train gym:CartPole-v1
   foveate train gym:my_world:Catch-v0 --option path=examples
+  foveate train door-key-8x8 --init runs/door-key-6x6
   foveate train --config mine.toml
   foveate train --resume runs/car-racing",
         help::presets()
@@ -111,7 +118,10 @@ impl Train {
             let outcome = resume_on(&request, cluster, &mut reporter, &stop)?;
             return finish(reporter, &outcome);
         }
-        let mut sets = self.set;
+        let mut sets: Vec<String> =
+            self.init.map(|init| of_weights("init", &init, &NAMED)).into_iter().collect();
+        sets.extend(self.teacher.map(|teacher| of_weights("teacher", &teacher, &[])));
+        sets.extend(self.set);
         sets.extend(self.seed.map(|seed| format!("seed={seed}")));
         sets.extend(self.workers.map(|workers| format!("workers={workers}")));
         sets.extend(self.no_videos.then(|| "videos=false".to_owned()));
@@ -126,6 +136,20 @@ impl Train {
         };
         let outcome = train_on(options, cluster, &mut reporter, &stop)?;
         finish(reporter, &outcome)
+    }
+}
+
+/// Weights to begin with that have a name; a file called like one is `./NAME`.
+const NAMED: [&str; 3] = ["torch", "he", "zeros"];
+
+/// The setting of the recipe's key that names weights.
+fn of_weights(key: &str, weights: &str, named: &[&str]) -> String {
+    // A text of JSON is one of TOML, too.
+    let text = serde_json::Value::from(weights);
+    if named.contains(&weights) {
+        format!("recipe.{key}={text}")
+    } else {
+        format!("recipe.{key}={{ weights = {text} }}")
     }
 }
 
@@ -147,4 +171,19 @@ fn finish(reporter: Reporter, outcome: &TrainResult) -> anyhow::Result<()> {
     }
     let state = if outcome.report.is_some() { "is finished" } else { "was stopped safely" };
     anyhow::bail!("{error}; the run itself {state}: {}", outcome.folder.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_settings_of_the_recipe() {
+        assert_eq!(of_weights("init", "he", &NAMED), "recipe.init=\"he\"");
+        assert_eq!(of_weights("init", "./he", &NAMED), "recipe.init={ weights = \"./he\" }");
+        assert_eq!(
+            of_weights("teacher", "a \"b\\c.npz", &[]),
+            r#"recipe.teacher={ weights = "a \"b\\c.npz" }"#
+        );
+    }
 }
