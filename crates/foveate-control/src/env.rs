@@ -9,7 +9,8 @@ use foveate_mujoco::{Data, Library, Model, MujocoError};
 use foveate_render::{RenderSettings, Renderer};
 
 use crate::distractions::{DistractionConfig, Distractions};
-use crate::eye::{Eye, Unseen};
+use crate::drawing::Failure;
+use crate::eye::Eye;
 use crate::random::RandomState;
 use crate::shown::{Shown, ShownParts};
 use crate::task::{Handles, Parts, Task};
@@ -127,7 +128,7 @@ pub struct Control {
     steps: usize,
     running: bool,
     /// Why the last reset failed; the next step returns it.
-    failed: Option<Unseen>,
+    failed: Option<Failure>,
 }
 
 impl Control {
@@ -160,9 +161,9 @@ impl Control {
             let settings = RenderSettings { antialias, ..RenderSettings::new(width, height) };
             Eye::new(&model, task, &settings)
         });
-        let eye = eye.transpose().map_err(|unseen| match unseen {
-            Unseen::Mujoco(source) => failed(source),
-            Unseen::Render(_) => ControlError::Size { task: task_name, width, height },
+        let eye = eye.transpose().map_err(|failure| match failure {
+            Failure::Mujoco(source) => failed(source),
+            Failure::Render(_) => ControlError::Size { task: task_name, width, height },
         })?;
         let distractions = (!config.distractions.is_empty())
             .then(|| Distractions::new(&config.distractions, task, &mut data))
@@ -222,7 +223,7 @@ impl Control {
         }
     }
 
-    fn begin(&mut self, seed: Option<u64>) -> Result<(), Unseen> {
+    fn begin(&mut self, seed: Option<u64>) -> Result<(), Failure> {
         self.data.reset()?;
         self.data.forward()?;
         (self.task.start)(&mut self.parts())?;
@@ -234,7 +235,7 @@ impl Control {
         self.look()
     }
 
-    fn look(&mut self) -> Result<(), Unseen> {
+    fn look(&mut self) -> Result<(), Failure> {
         let mut numbers = std::mem::take(&mut self.numbers);
         let done = (self.task.observe)(&mut self.parts(), &mut numbers);
         self.numbers = numbers;
@@ -263,7 +264,7 @@ impl Control {
     }
 
     #[cold]
-    fn broken(&mut self, error: &Unseen) -> EnvError {
+    fn broken(&mut self, error: &Failure) -> EnvError {
         self.running = false;
         let why = format!("control step {}: {error}", self.steps + 1);
         EnvError::Outside { env: self.spec.id.clone(), why }
@@ -283,7 +284,7 @@ impl Env for Control {
         self.controls.fill(0.0);
         if let Some(model) = matches!(
             self.failed,
-            Some(Unseen::Mujoco(MujocoError::Failed { .. } | MujocoError::Broken { .. }))
+            Some(Failure::Mujoco(MujocoError::Failed { .. } | MujocoError::Broken { .. }))
         )
         .then(|| self.data.model().clone())
             && let Ok(data) = Data::new(&model)
@@ -304,7 +305,7 @@ impl Env for Control {
         let Action::Continuous(action) = action else { unreachable!("its space has numbers") };
         self.controls.copy_from_slice(action);
         let mut reward = 0.0;
-        let done = (|| -> Result<(), Unseen> {
+        let done = (|| -> Result<(), Failure> {
             self.data.set_controls(&self.controls)?;
             for _ in 0..self.config.repeat {
                 reward += self.advance()?;
@@ -333,7 +334,7 @@ impl Env for Control {
 
     fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
         let (width, height) = (view.width(), view.height());
-        let wrong = |error: &Unseen| EnvError::NoView { env: self.spec.id.clone(), why: error.to_string() };
+        let wrong = |error: &Failure| EnvError::NoView { env: self.spec.id.clone(), why: error.to_string() };
         let mut people = self.people.borrow_mut();
         let fits = |eye: &Eye| (eye.settings().width, eye.settings().height) == (width, height);
         if !people.as_ref().is_some_and(fits) {

@@ -4,20 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use foveate_core::GazePoint;
 use foveate_mujoco::{Data, Kind, Model, MujocoError, View};
-use foveate_render::{CubeMap, Geom, RenderError, RenderSettings, Renderer, Scene, Shape, SkyGradient};
+use foveate_render::{CubeMap, Geom, RenderSettings, Renderer, Scene, Shape, SkyGradient};
 
 use crate::distractions::Distractions;
-use crate::drawing::place;
+use crate::drawing::{Failure, place};
 use crate::task::Task;
-
-/// Why there is no picture.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub(crate) enum Unseen {
-    #[error(transparent)]
-    Mujoco(#[from] MujocoError),
-    #[error(transparent)]
-    Render(#[from] RenderError),
-}
 
 /// The camera of a task and what draws its pictures.
 pub(crate) struct Eye {
@@ -30,16 +21,16 @@ pub(crate) struct Eye {
 
 impl Eye {
     /// An eye that draws pictures with `settings`.
-    pub(crate) fn new(model: &Model, task: &Task, settings: &RenderSettings) -> Result<Self, Unseen> {
+    pub(crate) fn new(model: &Model, task: &Task, settings: &RenderSettings) -> Result<Self, Failure> {
         Self::with(model, task, Renderer::new(settings)?)
     }
 
     /// A second eye with the same settings.
-    pub(crate) fn copied(&self, model: &Model, task: &Task) -> Result<Self, Unseen> {
+    pub(crate) fn copied(&self, model: &Model, task: &Task) -> Result<Self, Failure> {
         Self::with(model, task, self.renderer.clone())
     }
 
-    fn with(model: &Model, task: &Task, renderer: Renderer) -> Result<Self, Unseen> {
+    fn with(model: &Model, task: &Task, renderer: Renderer) -> Result<Self, Failure> {
         let camera = model.camera(task.scenery.camera)?;
         let target = task.scenery.placed_target.map(|name| model.id(Kind::Geom, name)).transpose()?;
         let view = View::new(model, camera)?;
@@ -70,7 +61,7 @@ impl Eye {
         target: [f64; 2],
         distractions: Option<&Distractions>,
         rgb: &mut [u8],
-    ) -> Result<(), Unseen> {
+    ) -> Result<(), Failure> {
         self.look(data, target)?;
         if let Some(distractions) = distractions {
             distractions.change(data, &mut self.scene)?;

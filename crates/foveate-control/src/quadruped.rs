@@ -101,7 +101,8 @@ pub struct Quadruped {
     data: Data,
     trunk: Body,
     gyro: Sensor,
-    touched: [Sensor; WALLS],
+    /// One for each wall.
+    touched: Vec<Sensor>,
     eye: Option<Drawing>,
     shown: ShownParts,
     random: Rng,
@@ -195,15 +196,14 @@ impl Quadruped {
                 RenderSettings { antialias: config.antialias, ..RenderSettings::new(width, height) };
             Ok(Drawing::new(&model, model.camera("eye")?, Renderer::new(&settings)?)?)
         });
-        let mut touched = (1..=WALLS).map(|wall| data.sensor(&format!("wall {wall}")));
-        let touched = [(); WALLS].map(|()| touched.next().expect("one for each wall"));
-        let [a, b, c, d, e, f] = touched;
+        let touched = (1..=WALLS).map(|wall| data.sensor(&format!("wall {wall}")));
+        let touched = touched.collect::<Result<_, _>>()?;
         Ok(Quadruped {
             eye: eye.transpose()?,
             spec: Self::spec_of(&config),
             trunk: model.body("trunk")?,
             gyro: data.sensor("gyro")?,
-            touched: [a?, b?, c?, d?, e?, f?],
+            touched,
             shown: ShownParts::new(config.shown, Self::SENSORS.len(), config.size),
             random: Seed::root(0).rng(),
             course: Course::default(),
