@@ -10,6 +10,8 @@ use foveate_envs::registry::{Choice, EnvRequest, WorldDescriptor, WorldError};
 use foveate_gym::find_python;
 use foveate_mujoco::{Found, Library, MujocoError, Search};
 
+use crate::given::Given;
+
 /// The option that names the library's file.
 pub(crate) const LIBRARY: &str = "library";
 
@@ -70,19 +72,11 @@ fn of(request: &EnvRequest) -> Result<(&'static Task, ControlConfig), EnvError> 
         distractions: DistractionConfig::parse_all(&request.id, &request.variants)?,
         ..ControlConfig::default()
     };
-    for (name, text) in &request.options {
-        let bad = |wanted: &str| EnvError::BadOption {
-            env: request.id.clone(),
-            why: format!("{name} is {wanted}, not {text:?}"),
-        };
-        match name.as_str() {
-            "repeat" => {
-                let most = ControlConfig::MOST_REPEATS;
-                let good = text.parse().ok().filter(|repeat| (1..=most).contains(repeat));
-                config.repeat = good.ok_or_else(|| bad(&format!("a whole number from 1 to {most}")))?;
-            }
-            "size" => config.size = size(text).map_err(|wanted| bad(&wanted))?,
-            "antialias" => config.antialias = text.parse().map_err(|_| bad("true or false"))?,
+    for given in Given::all(request) {
+        match given.name {
+            "repeat" => config.repeat = given.count(ControlConfig::MOST_REPEATS as usize)? as u32,
+            "size" => config.size = given.size()?,
+            "antialias" => config.antialias = given.choice()?,
             _ => {}
         }
     }
@@ -100,17 +94,6 @@ pub(crate) fn shown(request: &EnvRequest) -> Shown {
         Some("both") => Shown::Both,
         _ => Shown::State,
     }
-}
-
-/// Width and height from a side or `WIDTHxHEIGHT`; `Err` holds what is possible.
-pub(crate) fn size(text: &str) -> Result<[usize; 2], String> {
-    let most = ControlConfig::LARGEST_SIDE;
-    let (width, height) = text.split_once('x').unwrap_or((text, text));
-    let side = |side: &str| side.parse().ok().filter(|side| (1..=most).contains(side));
-    let sides = side(width).zip(side(height));
-    sides
-        .map(|(width, height)| [width, height])
-        .ok_or_else(|| format!("a side or WIDTHxHEIGHT, each from 1 to {most}"))
 }
 
 fn spec(request: &EnvRequest) -> Result<EnvSpec, EnvError> {

@@ -14,6 +14,7 @@
 mod ant;
 mod atari;
 pub mod control;
+mod given;
 pub mod gymnasium;
 mod mjcf;
 mod pong;

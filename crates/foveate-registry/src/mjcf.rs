@@ -8,6 +8,7 @@ use foveate_envs::registry::{Choice, EnvRequest, Family, WorldDescriptor, WorldE
 use foveate_mujoco::Model;
 
 use crate::control;
+use crate::given::Given;
 use crate::gymnasium::tell;
 
 /// The prefix of these worlds' names.
@@ -91,43 +92,27 @@ fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
 
 fn config(request: &EnvRequest) -> Result<ModelConfig, EnvError> {
     let mut config = ModelConfig { shown: control::shown(request), ..ModelConfig::default() };
-    for (name, text) in &request.options {
-        let bad = |wanted: &str| EnvError::BadOption {
-            env: request.id.clone(),
-            why: format!("{name} is {wanted}, not {text:?}"),
-        };
+    for given in Given::all(request) {
         let formula = || {
-            let parsed = Expression::parse(text);
-            parsed.map_err(|error| EnvError::BadOption {
+            Expression::parse(given.text).map_err(|error| EnvError::BadOption {
                 env: request.id.clone(),
-                why: format!("{name}: {error}"),
+                why: format!("{}: {error}", given.name),
             })
         };
-        match name.as_str() {
-            "camera" => config.camera = Some(text.clone()),
-            "size" => config.size = control::size(text).map_err(|wanted| bad(&wanted))?,
-            "antialias" => config.antialias = text.parse().map_err(|_| bad("true or false"))?,
-            "repeat" => {
-                let most = ModelWorld::MOST_REPEATS;
-                let good = text.parse().ok().filter(|repeat| (1..=most).contains(repeat));
-                config.repeat = good.ok_or_else(|| bad(&format!("a whole number from 1 to {most}")))?;
-            }
-            "steps" => {
-                let most = ModelWorld::MOST_STEPS;
-                let good = text.parse().ok().filter(|steps| (1..=most).contains(steps));
-                config.max_steps = good.ok_or_else(|| bad(&format!("a whole number from 1 to {most}")))?;
-            }
-            "noise" => {
-                let good = text.parse().ok().filter(|noise| (0.0..=10.0).contains(noise));
-                config.noise = good.ok_or_else(|| bad("a number from 0 to 10"))?;
-            }
+        match given.name {
+            "camera" => config.camera = Some(given.text.to_owned()),
+            "size" => config.size = given.size()?,
+            "antialias" => config.antialias = given.choice()?,
+            "repeat" => config.repeat = given.count(ModelWorld::MOST_REPEATS as usize)? as u32,
+            "steps" => config.max_steps = given.count(ModelWorld::MOST_STEPS)?,
+            "noise" => config.noise = given.number([0.0, 10.0])?,
             "reward" => config.reward = Some(formula()?),
             "end" => config.end = Some(formula()?),
             control::LIBRARY => {}
-            _ => {
+            name => {
                 let known = OPTIONS.map(|(name, _)| name).join(", ");
                 let env = request.id.clone();
-                return Err(EnvError::UnknownOption { env, what: "option", given: name.clone(), known });
+                return Err(EnvError::UnknownOption { env, what: "option", given: name.to_owned(), known });
             }
         }
     }

@@ -7,6 +7,7 @@ use foveate_core::{Env, EnvError, EnvSpec};
 use foveate_envs::registry::{Choice, EnvRequest, WorldDescriptor, WorldError};
 
 use crate::control::{self, LIBRARY};
+use crate::given::Given;
 
 /// Options by name: default and description.
 const OPTIONS: [(&str, &str); 5] = [
@@ -48,24 +49,12 @@ pub(crate) static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
 
 fn config(request: &EnvRequest) -> Result<QuadrupedConfig, EnvError> {
     let mut config = QuadrupedConfig { shown: control::shown(request), ..QuadrupedConfig::default() };
-    for (name, text) in &request.options {
-        let bad = |wanted: &str| EnvError::BadOption {
-            env: request.id.clone(),
-            why: format!("{name} is {wanted}, not {text:?}"),
-        };
-        match name.as_str() {
-            "size" => config.size = control::size(text).map_err(|wanted| bad(&wanted))?,
-            "antialias" => config.antialias = text.parse().map_err(|_| bad("true or false"))?,
-            "picture_every" => {
-                let most = QuadrupedConfig::MOST_STEPS;
-                let good = text.parse().ok().filter(|steps| (1..=most).contains(steps));
-                config.picture_every =
-                    good.ok_or_else(|| bad(&format!("a whole number from 1 to {most}")))?;
-            }
-            "most_speed" => {
-                let good = text.parse().ok().filter(|speed| (0.01..=10.0).contains(speed));
-                config.most_speed = good.ok_or_else(|| bad("a number from 0.01 to 10"))?;
-            }
+    for given in Given::all(request) {
+        match given.name {
+            "size" => config.size = given.size()?,
+            "antialias" => config.antialias = given.choice()?,
+            "picture_every" => config.picture_every = given.count(QuadrupedConfig::MOST_STEPS)?,
+            "most_speed" => config.most_speed = given.number([0.01, 10.0])?,
             _ => {}
         }
     }

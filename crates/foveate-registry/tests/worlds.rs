@@ -293,7 +293,8 @@ fn take_cover_keeps_its_promises() {
 #[test]
 fn tasks_of_the_control_suite_keep_their_promises() {
     with_packages("tasks_of_the_control_suite_keep_their_promises", "mujoco", || {
-        for world in WORLDS.iter().filter(|world| world.needs_library && world.family.is_none()) {
+        let suite = |world: &&WorldDescriptor| world.needs_library && !world.variants.is_empty();
+        for world in WORLDS.iter().filter(suite) {
             check(world, &request(world.name, "state", &[]));
             check(world, &request(world.name, "both", &[("repeat", "8"), ("size", "40x30")]));
             let mut seen =
@@ -302,6 +303,16 @@ fn tasks_of_the_control_suite_keep_their_promises() {
             seen.variants = vec!["distracting:level=hard:dynamic=true".into()];
             check(world, &seen);
         }
+    });
+}
+
+#[test]
+fn the_quadruped_keeps_its_promises() {
+    with_packages("the_quadruped_keeps_its_promises", "mujoco", || {
+        let world = WORLDS.find("quadruped-walls").expect("it is there");
+        check(world, &request(world.name, "state", &[]));
+        check(world, &request(world.name, "both", &[("picture_every", "3"), ("size", "40x30")]));
+        check(world, &request(world.name, "pixels", &[("antialias", "false"), ("most_speed", "1")]));
     });
 }
 
