@@ -33,6 +33,7 @@ const NATIVE: [&str; 13] = [
     "ball-in-cup-catch",
     "reacher-easy",
     "finger-spin",
+    "quadruped-walls",
     "digits",
     "take-cover",
     "ant",
