@@ -24,7 +24,7 @@ fn named(id: &str, options: &[(&str, &str)]) -> WorldFlags {
 const HARMLESS: [&str; 6] = ["timeout", "start_timeout", "memory", "image", "actions", "wrap"];
 
 /// Worlds that a file may name, besides MiniGrid's.
-const NATIVE: [&str; 13] = [
+const NATIVE: [&str; 14] = [
     "car-racing",
     "cartpole-swingup-harder",
     "cheetah-run",
