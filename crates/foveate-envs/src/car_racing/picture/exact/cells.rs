@@ -1,23 +1,23 @@
 //! The cells of the small picture's upper part: each has a single colour or a mix of pixels.
 //!
 //! A cell that one polygon covers entirely has a single colour, and its scaled value is precomputed. Only
-//! cells that an edge crosses need canvas pixels; the pixels of other cells are never read.
+//! cells that an edge crosses need canvas pixels; the pixels of other cells are never read. One band of cells
+//! is drawn at a time, with the ten rows of pixels that it needs, so that they stay in the first-level cache.
 
 use foveate_kernels::pixels::{self, Reciprocals, Weights};
 
 use super::palette::Palette;
-use super::place::{CANVAS_H, CANVAS_W, Texels, View, WORLD_H};
+use super::place::{CANVAS_H, CANVAS_W, Texels, WORLD_H};
 use super::shrink::{Axis, Cell};
 use crate::car_racing::picture::SIDE;
-use crate::car_racing::scene::Backdrop;
 
 /// Rows of cells above the bar of indicators.
 pub(super) const BANDS: usize = 84;
 /// Canvas columns left and right of the visible ones, so that a pixel just outside needs no bounds check.
 pub(super) const PAD: i32 = 24;
 const STRIDE: usize = (CANVAS_W + 2 * PAD) as usize;
-/// One row above, and as many rows below as the window of the last cells needs.
-const ROWS: usize = WORLD_H as usize + 12;
+/// A row of pixels; the first [`PAD`] ones lie left of the canvas.
+pub(super) type Row = [u32; STRIDE];
 /// State of a cell with pixels of different colours.
 pub(super) const MIXED: u8 = 255;
 
@@ -86,99 +86,87 @@ impl<const PIXELS: usize> CellAxis<PIXELS> {
     }
 }
 
-/// The canvas and the state of the cells.
+/// One band of cells, and the pixels of the mixed ones among them.
 #[derive(Debug, Clone)]
 pub(super) struct Cells {
     /// The content of each cell: an index of the palette, or [`MIXED`].
-    pub(super) state: Vec<[u8; SIDE]>,
-    pixels: Vec<u32>,
+    pub(super) state: [u8; SIDE],
+    band: usize,
+    /// The pixels' rows, from the one above the band's first whole row.
+    pixels: Vec<Row>,
 }
 
 impl Default for Cells {
     fn default() -> Self {
-        Cells { state: vec![[0; SIDE]; BANDS], pixels: vec![0; ROWS * STRIDE] }
+        Cells { state: [0; SIDE], band: 0, pixels: vec![[0; STRIDE]; pixels::HEIGHT] }
     }
 }
 
 impl Cells {
-    /// Sets all cells to one colour.
-    pub(super) fn clear(&mut self, state: u8) {
-        self.state.fill([state; SIDE]);
+    /// Turns to a band: all of its cells have one colour.
+    pub(super) fn begin(&mut self, band: usize, state: u8) {
+        self.band = band;
+        self.state = [state; SIDE];
     }
 
-    /// Fills the canvas with a backdrop.
-    pub(super) fn show(&mut self, backdrop: &Backdrop<'_>, view: &View) {
-        self.clear(MIXED);
-        let texels = Texels::new(backdrop, view);
-        for row in 0..WORLD_H {
-            let at = Self::at(row);
-            texels.row(CANVAS_H - 1 - row, &mut self.pixels[at..at + CANVAS_W as usize]);
+    /// Fills the cells with a backdrop.
+    pub(super) fn show(&mut self, texels: &Texels<'_>) {
+        self.state = [MIXED; SIDE];
+        let [y0, y1] = BAND_ROWS.extent[self.band];
+        for (row, pixels) in (y0..).zip(self.rows([y0, y1.min(WORLD_H - 1)])) {
+            texels.row(CANVAS_H - 1 - row, &mut pixels[PAD as usize..][..CANVAS_W as usize]);
         }
     }
 
-    /// Index of column 0 of a row.
-    fn at(row: i32) -> usize {
-        (row + 1) as usize * STRIDE + PAD as usize
-    }
-
-    /// Fills columns `a..=b` of a row.
-    pub(super) fn fill(&mut self, row: i32, a: i32, b: i32, color: u32) {
-        if a <= b {
-            let at = Self::at(row);
-            paint(&mut self.pixels[at + a as usize..=at + b as usize], color);
-        }
-    }
-
-    /// Blends a colour into a pixel. Columns just outside the canvas are allowed.
-    pub(super) fn blend(&mut self, row: i32, x: i32, over: Over) {
-        let pixel = &mut self.pixels[Self::at(row).wrapping_add_signed(x as isize)];
-        *pixel = over.blend(*pixel);
+    /// The pixels of some of the band's rows, from the top.
+    pub(super) fn rows(&mut self, rows: [i32; 2]) -> &mut [Row] {
+        let first = (rows[0] + 1 - Axis::Y.cells[self.band].start as i32) as usize;
+        &mut self.pixels[first..first + (rows[1] + 1 - rows[0]).max(0) as usize]
     }
 
     /// Whether any of the cells is mixed.
-    pub(super) fn any_mixed(&self, bands: [usize; 2], columns: [usize; 2]) -> bool {
-        (bands[0]..=bands[1]).any(|band| self.state[band][columns[0]..=columns[1]].contains(&MIXED))
+    pub(super) fn any_mixed(&self, [first, last]: [usize; 2]) -> bool {
+        self.state[first..=last].contains(&MIXED)
     }
 
     /// Converts a single-colour cell to pixels.
-    pub(super) fn mix(&mut self, band: usize, column: usize, color: u32) {
-        self.state[band][column] = MIXED;
-        let [y0, y1] = BAND_ROWS.extent[band];
+    pub(super) fn mix(&mut self, column: usize, color: u32) {
+        self.state[column] = MIXED;
+        let [y0, y1] = BAND_ROWS.extent[self.band];
         let [x0, x1] = COLUMNS.extent[column];
-        let mut at = Self::at(y0) + x0 as usize;
+        let at = (x0 + PAD) as usize;
         // Lengths known at compile time are faster.
         let wide = x1 - x0 == 11;
-        for _ in y0..=y1 {
+        for pixels in self.rows([y0, y1]) {
             if wide {
-                self.pixels[at..at + 12].fill(color);
+                pixels[at..at + 12].fill(color);
             } else {
-                self.pixels[at..at + 11].fill(color);
+                pixels[at..at + 11].fill(color);
             }
-            at += STRIDE;
         }
     }
 
-    /// Scales all cells into the upper rows of `frame`.
-    pub(super) fn shrink(&self, palette: &Palette, frame: &mut [u8]) {
-        let (rows, _) = frame.as_chunks_mut::<{ SIDE * 3 }>();
-        for (band, (states, row)) in self.state.iter().zip(rows).enumerate() {
-            let (out, _) = row.as_chunks_mut::<3>();
-            for (column, (&state, out)) in states.iter().zip(out).enumerate() {
-                *out = if state == MIXED {
-                    self.shrunk(band, column)
-                } else {
-                    palette.flat(state)[band][column]
-                };
-            }
+    /// Scales the cells into their row of the frame, `[96, 3]` bytes.
+    pub(super) fn shrink(&self, palette: &Palette, row: &mut [u8]) {
+        let (out, _) = row.as_chunks_mut::<3>();
+        for (column, (&state, out)) in self.state.iter().zip(out).enumerate() {
+            *out = if state == MIXED { self.shrunk(column) } else { palette.flat(state)[self.band][column] };
         }
     }
 
     /// The scaled colour of a mixed cell.
-    fn shrunk(&self, band: usize, column: usize) -> [u8; 3] {
-        let first = Axis::Y.cells[band].start * STRIDE + Axis::X.cells[column].start + PAD as usize - 1;
-        let [r, g, b, _] =
-            pixels::shrink(&self.pixels[first..], STRIDE, &WEIGHTS_X[column], &WEIGHTS_Y[band], RECIPROCALS);
+    fn shrunk(&self, column: usize) -> [u8; 3] {
+        let first = Axis::X.cells[column].start + PAD as usize - 1;
+        let (x, y) = (&WEIGHTS_X[column], &WEIGHTS_Y[self.band]);
+        let [r, g, b, _] = pixels::shrink(&self.pixels.as_flattened()[first..], STRIDE, x, y, RECIPROCALS);
         [r, g, b]
+    }
+}
+
+/// Fills columns `a..=b` of a row.
+pub(super) fn fill(pixels: &mut Row, a: i32, b: i32, color: u32) {
+    if a <= b {
+        paint(&mut pixels[(a + PAD) as usize..=(b + PAD) as usize], color);
     }
 }
 
@@ -272,7 +260,14 @@ impl Over {
         u64::from(pixel & 0x00FF_00FF) | u64::from(pixel & 0xFF00) << 24
     }
 
-    fn blend(self, under: u32) -> u32 {
+    /// Blends the colour into a pixel. Columns just outside the canvas are allowed.
+    #[inline]
+    pub(super) fn blend(self, pixels: &mut Row, x: i32) {
+        let pixel = &mut pixels[(x + PAD) as usize];
+        *pixel = self.over(*pixel);
+    }
+
+    fn over(self, under: u32) -> u32 {
         // At most 255 * 256 in each 16 bits.
         let mixed = (Self::spread(under) * self.keep + self.weighted) >> 8;
         mixed as u32 & 0x00FF_00FF | (mixed >> 24) as u32 & 0xFF00

@@ -44,20 +44,23 @@ impl Edge {
         Some(Edge { first: a, low, high })
     }
 
-    /// The range of columns that may contain the edge's pixels in rows `y0..=y1`; all of them must be rows of
-    /// the edge.
-    pub(super) fn reach(&self, y0: i32, y1: i32) -> [i32; 2] {
-        let ([x0, low], [x1, high]) = (self.low, self.high);
-        let (dx, dy, side) = ((x1 - x0).abs(), high - low, if x1 < x0 { -1 } else { 1 });
+    /// Columns per row going up, in 16.16 fixed point, and how far the edge's pixels may lie from the column that it
+    /// gives: a pixel for rounding, the far pixel of a step, and the columns of one row.
+    pub(super) fn lean(&self) -> [i32; 2] {
+        let (dx, dy) = (self.high[0] - self.low[0], self.high[1] - self.low[1]);
         if dx == 0 || dy == 0 {
-            return [x0.min(x1), x0.max(x1)];
+            return [0, dx.abs()];
         }
-        // With a margin of one pixel on either side, and the far pixel of a step.
-        let at = |k: i32| x0 + side * (i64::from(k) * i64::from(dx) / i64::from(dy)) as i32;
-        let slack = 2 + dx / dy;
-        let (a, b) = (at(y0 - low), at(y1 - low));
-        let (a, b) = (a.min(b) - slack, a.max(b) + slack);
-        [a.max(x0.min(x1) - 1), b.min(x0.max(x1) + 1)]
+        [(dx << 16) / dy, 2 + dx.abs() / dy]
+    }
+
+    /// The range of columns that may contain the edge's pixels in rows `y0..=y1`; all of them must be rows of
+    /// the edge, and `lean` its [lean](Edge::lean).
+    pub(super) fn reach(&self, [slope, slack]: [i32; 2], y0: i32, y1: i32) -> [i32; 2] {
+        let ([x0, low], [x1, _]) = (self.low, self.high);
+        let at = |y: i32| x0 + (((y - low) * slope + 0x8000) >> 16);
+        let (a, b) = (at(y0), at(y1));
+        [(a.min(b) - slack).max(x0.min(x1) - 1), (a.max(b) + slack).min(x0.max(x1) + 1)]
     }
 
     /// The kind of the edge.
@@ -75,6 +78,7 @@ impl Edge {
 
     /// Calls `dot(x, y, alpha)` for every pixel in drawing order; alpha 255 is opaque. Pixels may lie just
     /// outside the canvas.
+    #[cfg(test)]
     pub(super) fn dots(&self, mut dot: impl FnMut(i32, i32, u32)) {
         let ([x0, y0], [x1, y1]) = (self.low, self.high);
         let course = self.course();
@@ -123,13 +127,35 @@ pub(super) struct SlantedEdge {
 }
 
 impl SlantedEdge {
+    /// The first step whose offset along the other axis is at least `across`.
+    pub(super) fn reaches(&self, across: i32) -> i32 {
+        let offset = (across.max(0) as u64) << 32;
+        offset.div_ceil(self.step.max(1)).min(self.major as u64) as i32
+    }
+
     /// After `k` steps: the offset along the other axis, and the opacities there and one pixel further.
     #[inline]
     pub(super) fn at(&self, k: i32) -> (i32, u32, u32) {
-        let total = k as u64 * self.step;
-        let weight = (total >> 24) as u32 & 255;
-        ((total >> 32) as i32, (255 * (255 - weight)) >> 8, (255 * weight) >> 8)
+        part(k as u64 * self.step)
     }
+
+    /// The same for step `from` and all after it.
+    #[inline]
+    pub(super) fn steps(&self, from: i32) -> impl Iterator<Item = (i32, u32, u32)> {
+        let (mut total, step) = (from as u64 * self.step, self.step);
+        std::iter::repeat_with(move || {
+            let at = part(total);
+            total = total.wrapping_add(step);
+            at
+        })
+    }
+}
+
+/// The offset and the two opacities of a position in 32.32 fixed point.
+#[inline]
+fn part(total: u64) -> (i32, u32, u32) {
+    let weight = (total >> 24) as u32 & 255;
+    ((total >> 32) as i32, (255 * (255 - weight)) >> 8, (255 * weight) >> 8)
 }
 
 /// The side of the canvas on which a pixel lies, per axis.

@@ -117,17 +117,15 @@ pub(super) fn ground(shape: &Shape, top: i32, spans: &mut [[i32; 2]]) -> bool {
         if from > to {
             continue;
         }
-        // Quotient and remainder of 65536 * (y - y1) / dy, computed incrementally row by row.
-        let (step, more) = (65536 / dy, 65536 % dy);
-        let (mut quotient, mut rest) = (65536 * (from - y1) / dy, 65536 * (from - y1) % dy);
-        let mut at = (CANVAS_H - 1 - top - from) as usize;
-        for _ in from..=to {
-            spans[at][upward] = quotient.wrapping_mul(dx).wrapping_add(65536i32.wrapping_mul(x1));
-            (quotient, rest) = (quotient + step, rest + more);
-            if rest >= dy {
-                (quotient, rest) = (quotient + 1, rest - dy);
-            }
-            at = at.wrapping_sub(1);
+        // 65536 * (y - y1) / dy in 32.32 fixed point, advanced row by row. The step is rounded up, so the sum exceeds
+        // the quotient by less than (y - y1) / 2^32 <= dy / 2^32, which is below the 1 / dy that it may for dy < 2^16.
+        let step = (1u64 << 48).div_ceil(dy as u64);
+        let mut quotient = (from - y1) as u64 * step;
+        let (last, first) = ((CANVAS_H - 1 - top - to) as usize, (CANVAS_H - 1 - top - from) as usize);
+        let start = x1.wrapping_mul(65536);
+        for span in spans[last..=first].iter_mut().rev() {
+            span[upward] = ((quotient >> 32) as i32).wrapping_mul(dx).wrapping_add(start);
+            quotient += step;
         }
     }
     debug_assert!(low < high);
