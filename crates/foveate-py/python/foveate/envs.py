@@ -11,20 +11,36 @@ Any other native world, such as ``four-rooms``, is `World` or `VectorEnv` with i
 
 from __future__ import annotations
 
+import enum
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.utils import EzPickle
-from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from . import _native
 from .errors import OptionError
+
+#: Whether this Gymnasium, 1.1 or newer, knows batches of worlds as `VectorEnv` is one. Single worlds work from 0.29 on.
+_BATCHES = hasattr(gymnasium.vector, "AutoresetMode")
+
+if TYPE_CHECKING or _BATCHES:
+    from gymnasium.vector import AutoresetMode
+
+    _VectorEnv = gymnasium.vector.VectorEnv[Any, Any, Any]
+else:
+
+    class AutoresetMode(enum.Enum):
+        NEXT_STEP = "NextStep"
+        SAME_STEP = "SameStep"
+        DISABLED = "Disabled"
+
+    _VectorEnv = gymnasium.vector.VectorEnv
 
 __all__ = ["CarRacing", "CartPoleSwingUpHarder", "DMControl", "DoorKey", "VectorEnv", "World", "register"]
 
@@ -162,8 +178,9 @@ class World(gymnasium.Env[Any, Any], EzPickle):
             _check_seed(seed)
         super().reset(seed=seed)
         if seed is None and not self._seeded:
-            # As in Gymnasium, a world that never got a seed draws one.
-            seed = int(self.np_random_seed or 0) & _MOST_SEED
+            # As in Gymnasium, a world that never got a seed draws one, which Gymnasium keeps since its 1.0.
+            drawn = self.np_random_seed if hasattr(self, "np_random_seed") else np.random.SeedSequence().entropy
+            seed = int(drawn or 0) & _MOST_SEED  # type: ignore[arg-type]
         observation = self._native.reset(seed, _reset_options(options, self._options))
         self._seeded = True
         if self.render_mode == "human":
@@ -404,7 +421,7 @@ def _mode(given: str | AutoresetMode) -> AutoresetMode:
         raise OptionError(f"no autoreset_mode is called {given!r}; choose from {names}") from None
 
 
-class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
+class VectorEnv(_VectorEnv):
     """A batch of copies of a native world, stepped together on several threads.
 
     What it returns equals what Gymnasium's ``SyncVectorEnv`` of the same worlds returns, in all three autoreset modes, with
@@ -471,6 +488,11 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         copy: bool,
         render_mode: str | None,
     ) -> None:
+        if not _BATCHES:
+            raise gymnasium.error.DependencyNotInstalled(
+                f"batches of worlds need Gymnasium 1.1 or newer, and this is {gymnasium.__version__}: "
+                "pip install 'gymnasium>=1.1', or step worlds of gymnasium.make in gymnasium.vector.SyncVectorEnv"
+            )
         super().__init__()
         self.closed = True  # until it is open
         if render_mode is not None and render_mode not in _MODES[1:]:
