@@ -179,6 +179,26 @@ pub(crate) struct Bottleneck {
 /// The scratch space of a bottleneck, and what it attended to last.
 #[derive(Debug, Clone)]
 pub(crate) struct BottleneckScratch {
+    importance: Vec<f32>,
+    /// The selected patches, in the order of the selection.
+    chosen: Vec<u32>,
+    /// The rank of each, by importance.
+    ranks: Vec<u32>,
+    workspace: Workspace,
+}
+
+/// What is needed while patches are selected. It is made at the first look and copied with no one.
+#[derive(Debug, Default)]
+struct Workspace(Option<Box<Buffers>>);
+
+impl Clone for Workspace {
+    fn clone(&self) -> Self {
+        Workspace(None)
+    }
+}
+
+#[derive(Debug)]
+struct Buffers {
     /// `[height, width, 4]` with depth, else empty.
     rgbd: Vec<u8>,
     /// `[height, width, 3]` for pictures that are not RGB, else empty.
@@ -186,11 +206,6 @@ pub(crate) struct BottleneckScratch {
     strip: Strip,
     embedded: Embedded,
     voter: Voter,
-    importance: Vec<f32>,
-    /// The selected patches, in the order of the selection.
-    chosen: Vec<u32>,
-    /// The rank of each, by importance.
-    ranks: Vec<u32>,
     order: Vec<u32>,
     negated: Vec<f32>,
 }
@@ -255,22 +270,28 @@ impl Bottleneck {
     }
 
     pub(crate) fn scratch(&self) -> BottleneckScratch {
+        BottleneckScratch {
+            importance: vec![0.0; self.grid.len()],
+            chosen: vec![0; self.config.top_k],
+            // With `Selection::Best` the order is the rank.
+            ranks: (0..self.config.top_k as u32).collect(),
+            workspace: Workspace::default(),
+        }
+    }
+
+    fn buffers(&self) -> Box<Buffers> {
         let patches = self.grid.len();
         let [width, height] = self.config.image;
         let least = self.config.selection == Selection::Least;
-        BottleneckScratch {
+        Box::new(Buffers {
             rgbd: vec![0; if self.config.depth { width * height * 4 } else { 0 }],
             rgb: vec![],
             strip: self.projector.strip_for(&self.threads),
             embedded: self.projector.embedded(),
             voter: self.config.voting.voter(patches, self.config.query_dim, &self.threads),
-            importance: vec![0.0; patches],
-            chosen: vec![0; self.config.top_k],
-            // With `Selection::Best` the order is the rank.
-            ranks: (0..self.config.top_k as u32).collect(),
             order: Vec::with_capacity(patches),
             negated: vec![0.0; if least { patches } else { 0 }],
-        }
+        })
     }
 
     /// The pictures in `observation` and their depths, if they are grey or RGB and the frames, one below the other, have the
@@ -310,7 +331,8 @@ impl Bottleneck {
         values: &mut [f32],
     ) -> Result<(), PolicyError> {
         let (pixels, depth) = self.picture(observation)?;
-        let g = scratch;
+        let BottleneckScratch { importance, chosen, ranks, workspace } = scratch;
+        let g = &mut **workspace.0.get_or_insert_with(|| self.buffers());
         // Grey pictures have as much red as green and blue.
         let image: Image<'_> = pixels.to_rgb(&mut g.rgb);
         let mut pixels = image.rgb();
@@ -324,24 +346,24 @@ impl Bottleneck {
         // Patches to queries and keys, queries and keys to votes, votes to the top K.
         self.projector.project(level, pixels, &mut g.strip, &mut g.embedded);
         let weights = (!self.aggregation.is_empty()).then_some(&self.aggregation[..]);
-        g.voter.compute(level, &g.embedded, weights, self.config.top_k, &mut g.importance)?;
+        g.voter.compute(level, &g.embedded, weights, self.config.top_k, importance)?;
         match self.config.selection {
-            Selection::Best => top_k(&g.importance, &mut g.chosen, &mut g.order),
+            Selection::Best => top_k(importance, chosen, &mut g.order),
             Selection::BestInPlace => {
-                top_k(&g.importance, &mut g.chosen, &mut g.order);
-                g.chosen.sort_unstable();
+                top_k(importance, chosen, &mut g.order);
+                chosen.sort_unstable();
             }
             Selection::Least => {
-                for (to, from) in g.negated.iter_mut().zip(&g.importance) {
+                for (to, from) in g.negated.iter_mut().zip(importance.iter()) {
                     *to = -from;
                 }
-                top_k(&g.negated, &mut g.chosen, &mut g.order);
+                top_k(&g.negated, chosen, &mut g.order);
             }
         }
         if self.config.selection != Selection::Best {
-            rank_by_importance(&g.chosen, &g.importance, &mut g.ranks, &mut g.order);
+            rank_by_importance(chosen, importance, ranks, &mut g.order);
         }
-        self.features.extract(level, image, self.grid, &g.chosen, values);
+        self.features.extract(level, image, self.grid, chosen, values);
         for unknown in values.chunks_exact_mut(self.neutral.len().max(1)).skip(self.told) {
             unknown.copy_from_slice(&self.neutral);
         }

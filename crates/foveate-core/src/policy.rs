@@ -1,5 +1,7 @@
 //! Policies and agents.
 
+use std::sync::Arc;
+
 use crate::hint::Task;
 use crate::near::hint;
 use crate::{Attention, Observation, Opened, Rng, Seed, StudyInputs, Threads};
@@ -378,11 +380,11 @@ pub trait Agent: Send {
     fn boxed_clone(&self) -> Box<dyn Agent>;
 }
 
-/// A [`Policy`] together with its memory.
+/// A [`Policy`] together with its memory. Copies share the policy until one of them is changed.
 #[derive(Debug, Clone)]
 pub struct PolicyAgent<P: Policy> {
     /// The policy.
-    pub policy: P,
+    pub policy: Arc<P>,
     /// Its memory.
     pub memory: P::Memory,
 }
@@ -391,7 +393,7 @@ impl<P: Policy> PolicyAgent<P> {
     /// `policy` with new memory.
     pub fn new(policy: P) -> Self {
         let memory = policy.memory();
-        PolicyAgent { policy, memory }
+        PolicyAgent { policy: Arc::new(policy), memory }
     }
 }
 
@@ -450,7 +452,7 @@ impl<P: Policy + Clone + 'static> Agent for PolicyAgent<P> {
     }
 
     fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
-        self.policy.set_params(flat)
+        Arc::make_mut(&mut self.policy).set_params(flat)
     }
 
     fn patches(&self) -> Option<usize> {
@@ -458,11 +460,11 @@ impl<P: Policy + Clone + 'static> Agent for PolicyAgent<P> {
     }
 
     fn limit_patches(&mut self, k: usize) -> Result<(), PolicyError> {
-        self.policy.limit_patches(k)
+        Arc::make_mut(&mut self.policy).limit_patches(k)
     }
 
     fn set_threads(&mut self, threads: &Threads) {
-        self.policy.set_threads(threads);
+        Arc::make_mut(&mut self.policy).set_threads(threads);
         self.memory = self.policy.memory();
     }
 
@@ -534,11 +536,11 @@ impl AgentBatch for Copies {
 
 /// One policy with a memory for each episode.
 struct PolicyBatch<P: Policy> {
-    policy: P,
+    policy: Arc<P>,
     memories: Vec<P::Memory>,
 }
 
-impl<P: Policy> AgentBatch for PolicyBatch<P> {
+impl<P: Policy + Clone> AgentBatch for PolicyBatch<P> {
     fn episodes(&self) -> usize {
         self.memories.len()
     }
@@ -556,7 +558,7 @@ impl<P: Policy> AgentBatch for PolicyBatch<P> {
     }
 
     fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
-        self.policy.set_params(flat)
+        Arc::make_mut(&mut self.policy).set_params(flat)
     }
 }
 

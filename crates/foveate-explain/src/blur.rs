@@ -1,59 +1,88 @@
 //! Gaussian blur.
 
 use foveate_core::{Image, ImageBuf};
+use foveate_kernels::Level;
+use foveate_kernels::plain::Plain;
 
 /// `image` blurred with a Gaussian of `sigma` pixels, cut off at 4 σ; beyond the edge the picture is mirrored, the edge
 /// pixel itself repeated.
 pub fn gaussian_blur(image: Image<'_>, sigma: f64) -> ImageBuf {
-    let (width, height) = (image.width(), image.height());
-    let kernel = kernel(sigma);
-    let across = blur_rows(image, &kernel);
-    let mut out = ImageBuf::black(width, height);
-    let mut sums = vec![0.0_f32; width * 3];
-    let row = |y: i64| {
-        let start = mirrored(y, height) * width * 3;
-        &across[start..start + width * 3]
-    };
-    for (y, bytes) in out.rgb_mut().chunks_exact_mut((width * 3).max(1)).enumerate() {
-        sums.fill(0.0);
-        for (d, &weight) in kernel.iter().enumerate() {
-            let (y, d) = (y as i64, d as i64);
-            add_pair(&mut sums, weight * if d == 0 { 0.5 } else { 1.0 }, row(y - d), row(y + d));
-        }
-        for (byte, sum) in bytes.iter_mut().zip(&sums) {
-            *byte = rounded(*sum);
-        }
+    let mut out = ImageBuf::black(image.width(), image.height());
+    let mut kernel = kernel(sigma);
+    // Both neighbours at distance 0 are the pixel itself.
+    kernel[0] *= 0.5;
+    if !out.rgb().is_empty() {
+        Level::best().run_plain(Blur { image, kernel: &kernel, out: out.rgb_mut() });
     }
     out
 }
 
-/// `[height, width, 3]`, blurred from left to right.
-fn blur_rows(image: Image<'_>, kernel: &[f32]) -> Vec<f32> {
-    let (width, height) = (image.width(), image.height());
-    let reach = kernel.len() - 1;
-    let mut out = vec![0.0; width * height * 3];
-    // The row with what is mirrored at both ends, so that every pixel finds its neighbours without asking.
-    let mut wide = vec![0.0_f32; (width + 2 * reach) * 3];
-    for (y, sums) in out.chunks_exact_mut((width * 3).max(1)).enumerate() {
-        for (i, pixel) in wide.as_chunks_mut::<3>().0.iter_mut().enumerate() {
-            *pixel = image.pixel(mirrored(i as i64 - reach as i64, width), y).map(f32::from);
-        }
-        for (d, &weight) in kernel.iter().enumerate() {
-            let (left, right) = (&wide[(reach - d) * 3..], &wide[(reach + d) * 3..]);
-            add_pair(sums, weight * if d == 0 { 0.5 } else { 1.0 }, left, right);
-        }
-    }
-    out
+/// A picture to blur with half a kernel, whose first weight counts twice.
+struct Blur<'a> {
+    image: Image<'a>,
+    kernel: &'a [f32],
+    out: &'a mut [u8],
 }
 
-/// Adds `weight * (a + b)`.
-fn add_pair(sums: &mut [f32], weight: f32, a: &[f32], b: &[f32]) {
-    for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
-        *sum += weight * (a + b);
+impl Plain for Blur<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Blur { image, kernel, out } = self;
+        let (width, height) = (image.width(), image.height());
+        let reach = kernel.len() - 1;
+        let mut across = vec![0.0_f32; width * height * 3];
+        // A row with what is mirrored at both ends, so that every pixel finds its neighbours without asking.
+        let mut wide = vec![0.0_f32; (width + 2 * reach) * 3];
+        let columns: Vec<usize> =
+            (0..width + 2 * reach).map(|i| mirrored(i as i64 - reach as i64, width) * 3).collect();
+        let rows = image.rgb().chunks_exact(width * 3);
+        for (sums, row) in across.chunks_exact_mut(width * 3).zip(rows) {
+            for (pixel, &at) in wide.as_chunks_mut::<3>().0.iter_mut().zip(&columns) {
+                *pixel = [row[at], row[at + 1], row[at + 2]].map(f32::from);
+            }
+            weigh(sums, kernel, |d| [&wide[(reach - d) * 3..], &wide[(reach + d) * 3..]]);
+        }
+        let mut sums = vec![0.0_f32; width * 3];
+        let row = |y: i64| &across[mirrored(y, height) * width * 3..];
+        for (y, bytes) in out.chunks_exact_mut(width * 3).enumerate() {
+            weigh(&mut sums, kernel, |d| [row(y as i64 - d as i64), row(y as i64 + d as i64)]);
+            for (byte, sum) in bytes.iter_mut().zip(&sums) {
+                *byte = rounded(*sum);
+            }
+        }
+    }
+}
+
+/// Sets every sum to that of `kernel[d] * (a + b)` over all distances d, where `a` and `b` are what `pair` gives for d. A few
+/// sums at a time stay in registers.
+#[inline(always)]
+fn weigh<'a>(sums: &mut [f32], kernel: &[f32], pair: impl Fn(usize) -> [&'a [f32]; 2]) {
+    const TOGETHER: usize = 32;
+    let (blocks, rest) = sums.as_chunks_mut::<TOGETHER>();
+    let done = blocks.len() * TOGETHER;
+    for (block, at) in blocks.iter_mut().zip((0..).step_by(TOGETHER)) {
+        let mut together = [0.0; TOGETHER];
+        for (d, &weight) in kernel.iter().enumerate() {
+            let [a, b] = pair(d).map(|values| &values[at..at + TOGETHER]);
+            for i in 0..TOGETHER {
+                together[i] += weight * (a[i] + b[i]);
+            }
+        }
+        *block = together;
+    }
+    for (sum, at) in rest.iter_mut().zip(done..) {
+        *sum = 0.0;
+        for (d, &weight) in kernel.iter().enumerate() {
+            let [a, b] = pair(d);
+            *sum += weight * (a[at] + b[at]);
+        }
     }
 }
 
 /// The nearest byte to a number that is not negative, of two the larger one; unlike [`f32::round`] it calls nothing.
+#[inline(always)]
 fn rounded(x: f32) -> u8 {
     let whole = x as i32;
     (whole + i32::from(x - whole as f32 >= 0.5)).clamp(0, 255) as u8

@@ -38,8 +38,6 @@ pub struct Votes {
     patches: usize,
     dim: usize,
     rows: Distinct,
-    /// `[patches + 1]`: binary logarithms of whole numbers.
-    logarithms: Vec<f32>,
     /// `[distinct / 16, 1 + dim, 16]`: logarithm of the multiplicity and the key, padded with [`ABSENT`] and
     /// zeros.
     keys: Vec<Block>,
@@ -88,7 +86,6 @@ impl Votes {
             patches,
             dim,
             rows: Distinct::new(patches),
-            logarithms: (0..=patches as u32).map(log2).collect(),
             keys: vec![Block::default(); blocks * (1 + dim)],
             longest: 0.0,
             scratch: vec![vec![Block::default(); blocks * MOST_ROWS]],
@@ -179,12 +176,12 @@ impl Votes {
         let blocks = distinct.div_ceil(16);
         self.keys[(blocks - 1) * (1 + dim)..blocks * (1 + dim)].fill(Block::default());
         self.keys[(blocks - 1) * (1 + dim)] = Block([ABSENT; 16]);
-        let (keys, logarithms) = (self.keys.as_mut_slice(), self.logarithms.as_slice());
+        let keys = self.keys.as_mut_slice();
         let numbers = self.rows.first[..distinct].iter().zip(&self.rows.multiplicity);
         for (number, (&first, &multiplicity)) in numbers.enumerate() {
             let (block, lane) = (number / 16, number % 16);
             let block = &mut keys[block * (1 + dim)..(block + 1) * (1 + dim)];
-            block[0].0[lane] = logarithms[multiplicity as usize];
+            block[0].0[lane] = logarithm(multiplicity as u32);
             let row = &embedded[first as usize * per_row..(first as usize + 1) * per_row];
             for (t, to) in block[1..].iter_mut().enumerate() {
                 to.0[lane] = row[(dim + t) / 8].0[(dim + t) % 8];
@@ -203,19 +200,35 @@ impl Votes {
     }
 }
 
-/// log2 of a whole number, 0 for 0, computed with the four basic operations: a library's logarithm would
-/// differ between machines.
-fn log2(n: u32) -> f32 {
+/// log2 of a whole number, 0 for 0. Most are small: the number of equal patches.
+fn logarithm(n: u32) -> f32 {
+    const SMALL: usize = 1024;
+    static TABLE: [f32; SMALL] = {
+        let mut table = [0.0; SMALL];
+        let mut n = 0;
+        while n < SMALL {
+            table[n] = log2(n as u32);
+            n += 1;
+        }
+        table
+    };
+    TABLE.get(n as usize).copied().unwrap_or_else(|| log2(n))
+}
+
+/// The same, computed with the four basic operations: a library's logarithm would differ between machines.
+const fn log2(n: u32) -> f32 {
     let Some(whole) = n.checked_ilog2() else { return 0.0 };
     // n = 2^whole · f with f in 1 ..= 2, and ln f = 2 artanh s with s in 0 ..= 1/3.
-    let f = f64::from(n) / (1_u64 << whole) as f64;
+    let f = n as f64 / (1_u64 << whole) as f64;
     let s = (f - 1.0) / (f + 1.0);
     let (mut power, mut sum) = (s, 0.0);
-    for odd in 0..20 {
-        sum += power / f64::from(2 * odd + 1);
+    let mut odd = 1;
+    while odd < 40 {
+        sum += power / odd as f64;
         power *= s * s;
+        odd += 2;
     }
-    (f64::from(whole) + 2.0 * sum * std::f64::consts::LOG2_E) as f32
+    (whole as f64 + 2.0 * sum * std::f64::consts::LOG2_E) as f32
 }
 
 /// `D` is the dimension when it is known at compile time, else 0.

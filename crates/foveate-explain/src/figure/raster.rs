@@ -27,13 +27,29 @@ fn painted(drawing: &Drawing, colors: Colors) -> ImageBuf {
     let size = |points: f64| (points * SCALE).round().clamp(1.0, 8192.0) as usize;
     let mut image = ImageBuf::black(size(drawing.width), size(drawing.height));
     image.rgb_mut().as_chunks_mut::<3>().0.fill(colors(Ink::Paper));
+    let mut faces = Faces::default();
     for shape in &drawing.shapes {
-        draw(&mut image, shape, colors);
+        draw(&mut image, shape, colors, &mut faces);
     }
     image
 }
 
-fn draw(image: &mut ImageBuf, shape: &Shape, colors: Colors) {
+/// The sizes of letters of a drawing.
+#[derive(Default)]
+struct Faces(Vec<(f64, Face)>);
+
+impl Faces {
+    /// Letters with capitals of `cap` pixels. To make a face takes longer than to write with it.
+    fn of(&mut self, cap: f64) -> &Face {
+        let at = self.0.iter().position(|(known, _)| *known == cap).unwrap_or_else(|| {
+            self.0.push((cap, Face::new(cap as f32, (cap * 0.145) as f32)));
+            self.0.len() - 1
+        });
+        &self.0[at].1
+    }
+}
+
+fn draw(image: &mut ImageBuf, shape: &Shape, colors: Colors, faces: &mut Faces) {
     let large = |(x, y): (f64, f64)| (x * SCALE, y * SCALE);
     match shape {
         Shape::Rect { place: [x, y, width, height], ink, opacity } => {
@@ -63,7 +79,7 @@ fn draw(image: &mut ImageBuf, shape: &Shape, colors: Colors) {
         }
         Shape::Text { at, size, anchor, ink, text, .. } => {
             let cap = size * CAP * SCALE;
-            let face = Face::new(cap as f32, (cap * 0.145) as f32);
+            let face = faces.of(cap);
             let text = plain(text);
             let (x, y) = large(*at);
             let shift = match anchor {

@@ -164,7 +164,7 @@ fn most_similar(moments: &[Vec<Moment>], episode: usize, index: usize) -> &Momen
     let others = moments.iter().enumerate().filter(|(e, _)| *e != episode).flat_map(|(_, all)| all);
     others
         .filter(|other| other.place_claim.len() == own.place_claim.len())
-        .map(|other| (places.differences(&own.seen, &other.seen).iter().sum::<f64>(), other))
+        .map(|other| (places.difference(&own.seen, &other.seen), other))
         .min_by(|(a, _), (b, _)| a.total_cmp(b))
         .map_or(own, |(_, other)| other)
 }

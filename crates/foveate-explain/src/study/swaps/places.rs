@@ -1,6 +1,8 @@
 //! Where the tokens of an agent's attention lie in what it observes, and observations with places from another.
 
 use foveate_core::{Attention, Observation, ObservationBuf, PatchGrid, PixelShape, Tokens};
+use foveate_kernels::Level;
+use foveate_kernels::plain::Plain;
 
 /// Rows and columns of places in a picture, where it has as many pixels.
 const SIDE: usize = 12;
@@ -122,6 +124,17 @@ impl Places {
         }
     }
 
+    /// How far two observations differ in all places together: the sum of their [differences](Places::differences).
+    pub(super) fn difference(&self, a: &ObservationBuf, b: &ObservationBuf) -> f64 {
+        match (self, part(a), part(b)) {
+            // The places tile the picture.
+            (Places::Pixels { .. }, ObservationBuf::Image(a), ObservationBuf::Image(b)) => {
+                Level::best().run_plain(Distance([a, b].map(|image| image.as_pixels().bytes()))) as f64
+            }
+            _ => self.differences(a, b).iter().sum(),
+        }
+    }
+
     /// Writes these places of `donor` over `observation`.
     pub(super) fn transplant(
         &self,
@@ -167,6 +180,37 @@ impl Places {
             }
             _ => {}
         }
+    }
+}
+
+/// The sum of |difference| over the bytes of two pictures.
+struct Distance<'a>([&'a [u8]; 2]);
+
+impl Plain for Distance<'_> {
+    type Out = u64;
+
+    // Loops, not iterators with closures, which may be compiled without the instruction set.
+    #[inline(always)]
+    fn run(self) -> u64 {
+        const LANES: usize = 64;
+        let ((a, a_rest), (b, b_rest)) = (self.0[0].as_chunks::<LANES>(), self.0[1].as_chunks::<LANES>());
+        let mut sum = 0;
+        // 257 differences fit 16 bits.
+        for (a, b) in a.chunks(257).zip(b.chunks(257)) {
+            let mut sums = [0_u16; LANES];
+            for (a, b) in a.iter().zip(b) {
+                for i in 0..LANES {
+                    sums[i] += u16::from(a[i].abs_diff(b[i]));
+                }
+            }
+            for part in sums {
+                sum += u64::from(part);
+            }
+        }
+        for (a, b) in a_rest.iter().zip(b_rest) {
+            sum += u64::from(a.abs_diff(*b));
+        }
+        sum
     }
 }
 
@@ -235,6 +279,7 @@ mod tests {
         assert_eq!(places.len(), 8, "two rows and four columns are all there are");
         assert_eq!(changed(&places, &[6], &new, &old), [0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 15, 0]);
         assert_eq!(places.differences(&old, &new)[6], 22.0);
+        assert_eq!(places.difference(&old, &new), 136.0, "1 to 16");
         // A patch of 2 x 2 pixels is four places.
         let tokens = attention.tokens();
         assert_eq!(places.pool(tokens, &[1.0, 4.0]), [0.25, 0.25, 1.0, 1.0, 0.25, 0.25, 1.0, 1.0]);
@@ -253,6 +298,7 @@ mod tests {
         places.transplant(&[1], &new, &mut out);
         assert_eq!(out, ObservationBuf::Vector(vec![0.0, -2.0, 0.0]));
         assert_eq!(places.differences(&old, &new), [1.0, 2.0, 3.0]);
+        assert_eq!(places.difference(&old, &new), 6.0);
         let grid = |codes: Vec<u8>| {
             ObservationBuf::Grid(foveate_core::GridBuf::new(1, 2, 2, codes).expect("four codes"))
         };
