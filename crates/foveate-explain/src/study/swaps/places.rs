@@ -1,5 +1,7 @@
 //! Where the tokens of an agent's attention lie in what it observes, and observations with places from another.
 
+#![allow(clippy::inline_always, reason = "compiled anew for every instruction set, see `Plain`")]
+
 use foveate_core::{Attention, Observation, ObservationBuf, PatchGrid, PixelShape, Tokens};
 use foveate_kernels::Level;
 use foveate_kernels::plain::Plain;
