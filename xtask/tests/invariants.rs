@@ -92,7 +92,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("foveate-envs", &["foveate-core", "foveate-kernels"]),
     ("foveate-agents", &["foveate-core", "foveate-kernels", "foveate-learn"]),
     ("foveate-evolve", &["foveate-core", "foveate-kernels"]),
-    ("foveate-explain", &["foveate-core", "foveate-film"]),
+    ("foveate-explain", &["foveate-core", "foveate-film", "foveate-kernels"]),
     ("foveate-film", &["foveate-core"]),
     ("foveate-gym", &["foveate-core"]),
     ("foveate-learn", &["foveate-core", "foveate-kernels"]),
