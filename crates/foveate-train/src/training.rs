@@ -528,7 +528,8 @@ impl Training {
         self.at == Position::Done
     }
 
-    /// Approximate number of steps left, assuming full length for every episode that is not training.
+    /// Approximate number of steps left. Episodes that are not training are taken to be as long as those so far, and before the
+    /// first of them as long as they may be.
     pub fn steps_left(&self) -> u64 {
         let Selection {
             tracks, finalists, final_tracks, reevaluate, report_tracks, evaluation_tracks, ..
@@ -543,12 +544,15 @@ impl Training {
             Position::Finals => self.standings().left,
             _ => standings(finalists, 1 + reevaluate, &[]).left,
         };
-        let validations = training / self.recipe.interval_steps();
-        let evaluations = self.recipe.evaluation_every().map_or(0, |every| validations / every);
+        let episodes = |validations: u64| {
+            let evaluations = self.recipe.evaluation_every().map_or(0, |every| validations / every);
+            validations * tracks as u64 + evaluations * evaluation_tracks as u64
+        };
         let judged = (finals * final_tracks + report_tracks) as u64
-            + validations * tracks as u64
-            + evaluations * evaluation_tracks as u64;
-        training + self.recipe.max_steps * judged
+            + episodes(training / self.recipe.interval_steps());
+        let so_far = episodes(self.progress.validations) + (self.finals.len() * final_tracks) as u64;
+        let length = self.progress.judging_steps.checked_div(so_far).unwrap_or(self.recipe.max_steps);
+        training + length.min(self.recipe.max_steps) * judged
     }
 }
 

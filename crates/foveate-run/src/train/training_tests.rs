@@ -65,13 +65,16 @@ fn workers(count: usize) -> Workers {
 fn a_run_goes_through_its_stages_and_learns() {
     let (mut training, mut workers) = (training(1), workers(2));
     let mut events = Vec::new();
-    let mut left = training.steps_left();
+    let mut estimates = vec![];
     while let Some(more) = step(&mut training, &mut workers) {
-        assert!(training.steps_left() <= left, "time left goes down");
-        left = training.steps_left();
+        estimates.push((training.steps(), training.steps_left()));
         events.extend(more);
     }
-    assert!(training.is_done() && left == 0);
+    assert!(training.is_done() && training.steps_left() == 0);
+    for (done, left) in estimates {
+        let found = training.steps() - done;
+        assert!(left <= 3 * found && found <= 3 * left, "{left} steps left at {done}, and {found} followed");
+    }
     assert_eq!(training.receive(Experience::default()), Err(TrainError::NothingDue));
 
     // Starts in order, each with a validation at its end; a stage with several starts selects one; then
