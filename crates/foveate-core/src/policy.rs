@@ -9,8 +9,8 @@ use crate::{Attention, Observation, Opened, Rng, Seed, StudyInputs, Threads};
 /// A policy: it maps observations to decisions. What it attended to is part of every decision.
 ///
 /// All state is in the argument `memory`, so one policy can act in many worlds at once and a checkpoint is a
-/// plain value. `memory` also holds the scratch space and the outputs of the last decision: `act` allocates
-/// nothing.
+/// plain value. `memory` also holds the scratch space and the outputs of the last decision: from its second call
+/// on `act` allocates nothing.
 pub trait Policy: Send + Sync {
     /// State that is kept from step to step, and scratch space.
     type Memory: Clone + Send;
