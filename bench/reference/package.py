@@ -3,7 +3,8 @@
 usage: package.py FOLDER        PYTHONPATH has the package `foveate`
 
 Batches: WORLDS worlds on two threads (Gymnasium: one process for each world), the same actions for all, in turn and not at the
-same time; Gymnasium and `exact`, whose steps are equal, also play the same number of them. Time is that of the wall and of the processors, children included, of the `step` calls alone; the faster of PASSES passes.
+same time; Gymnasium and `exact`, whose steps are equal, also play the same number of them. Time is that of the wall and of the
+processors, children included, of the `step` calls alone; the faster of PASSES passes.
 
 One world: FOLDER/actions_SEED.jsonl, as world.py writes them, are played through `gymnasium.make("foveate/CarRacing-v3")`, through the
 class and through the native module, and CartPoleSwingUpHarder, whose own step takes a fraction of a microsecond, for the overhead of a call.

@@ -187,7 +187,7 @@ pub(crate) struct BottleneckScratch {
     workspace: Workspace,
 }
 
-/// What is needed while patches are selected. It is made at the first look and copied with no one.
+/// What is needed while patches are selected. It is made at the first look; a copy makes its own.
 #[derive(Debug, Default)]
 struct Workspace(Option<Box<Buffers>>);
 

@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 import warnings
 
 import gymnasium
@@ -224,3 +226,25 @@ def test_the_wrappers_of_training_scripts_see_no_difference():
         for part in range(4):
             assert np.array_equal(mine[part], other[part])
     ours.close(), theirs.close()
+
+
+def test_an_older_gymnasium_has_single_worlds():
+    script = """
+import gymnasium
+import gymnasium.vector
+del gymnasium.vector.AutoresetMode  # as before Gymnasium 1.1
+import foveate
+env = gymnasium.make("foveate/CarRacing-v3", picture="fast")
+first, _ = env.reset(seed=3)
+shown, reward, *_ = env.step(env.action_space.sample())
+print(first.shape, shown.shape, reward < 100)
+try:
+    foveate.envs.VectorEnv("car-racing", num_envs=2)
+except gymnasium.error.DependencyNotInstalled as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    said = done.stdout.splitlines()
+    assert done.returncode == 0, done.stderr
+    assert said[0] == "(96, 96, 3) (96, 96, 3) True"
+    assert said[1].startswith(f"batches of worlds need Gymnasium 1.1 or newer, and this is {gymnasium.__version__}: pip")

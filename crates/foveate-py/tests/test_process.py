@@ -128,25 +128,3 @@ def test_ctrl_c_stops_a_training_safely(tmp_path):
     code, out, err = interrupted(command, tmp_path, lambda: log.read_text().count("\n") > lines)
     assert code == 0 and "--resume" in out + err, (out, err)
     assert "KeyboardInterrupt" not in err
-
-
-def test_an_older_gymnasium_has_single_worlds():
-    script = """
-import gymnasium
-import gymnasium.vector
-del gymnasium.vector.AutoresetMode  # as before Gymnasium 1.1
-import foveate
-env = gymnasium.make("foveate/CarRacing-v3", picture="fast")
-first, _ = env.reset(seed=3)
-shown, reward, *_ = env.step(env.action_space.sample())
-print(first.shape, shown.shape, reward < 100)
-try:
-    foveate.envs.VectorEnv("car-racing", num_envs=2)
-except gymnasium.error.DependencyNotInstalled as error:
-    print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
-    said = done.stdout.splitlines()
-    assert done.returncode == 0, done.stderr
-    assert said[0] == "(96, 96, 3) (96, 96, 3) True"
-    assert said[1].startswith(f"batches of worlds need Gymnasium 1.1 or newer, and this is {gymnasium.__version__}: pip")

@@ -50,8 +50,8 @@ struct Workspace {
 }
 
 thread_local! {
-    /// The pictures of one thread share a workspace: its canvas of 3 MB stays in the processor's cache when many
-    /// worlds take turns. No picture depends on what it holds before.
+    /// The pictures of one thread share a workspace, which so stays in the processor's cache when many worlds take
+    /// turns. No picture depends on what it holds before.
     static WORKSPACE: RefCell<Workspace> = RefCell::default();
 }
 

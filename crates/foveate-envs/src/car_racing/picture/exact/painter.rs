@@ -7,6 +7,8 @@
 //! Outline pixels inside the polygon are overwritten by its fill, so they need not be drawn; pixels of
 //! single-colour cells are never read.
 
+use foveate_kernels::pixels::HEIGHT;
+
 use super::cells::{self, BAND_ROWS, BANDS, COLUMNS, Cells, MIXED, Over, PAD};
 use super::outline::{Course, Edge, SlantedEdge};
 use super::palette::{Palette, pixel};
@@ -229,10 +231,7 @@ impl Painter {
         };
         let first = CANVAS_H - 1 - edge.first[1];
         if rows[0] <= first && first <= rows[1] {
-            cells
-                .rows([first; 2])
-                .iter_mut()
-                .for_each(|pixels| Over::new(over, 255).blend(pixels, edge.first[0]));
+            Over::new(over, 255).blend(&mut cells.rows([first; 2])[0], edge.first[0]);
         }
         let (x0, base) = (edge.low[0], CANVAS_H - 1 - edge.low[1]);
         if let Course::Steep(_) = course {
@@ -312,8 +311,7 @@ impl Painter {
 }
 
 /// Spans of rows in which nothing counts as filled.
-const UNKNOWN: [[i32; 2]; foveate_kernels::pixels::HEIGHT] =
-    [[i32::MAX, i32::MAX]; foveate_kernels::pixels::HEIGHT];
+const UNKNOWN: [[i32; 2]; HEIGHT] = [[i32::MAX, i32::MAX]; HEIGHT];
 
 /// Sets covered cells to the polygon's colour, and converts partly covered cells to pixels. Returns the first and the
 /// end of the covered ones.

@@ -117,8 +117,9 @@ pub(super) fn ground(shape: &Shape, top: i32, spans: &mut [[i32; 2]]) -> bool {
         if from > to {
             continue;
         }
-        // 65536 * (y - y1) / dy in 32.32 fixed point, advanced row by row. The step is rounded up, so the sum exceeds
-        // the quotient by less than (y - y1) / 2^32 <= dy / 2^32, which is below the 1 / dy that it may for dy < 2^16.
+        // 65536 * (y - y1) / dy in 32.32 fixed point, advanced row by row. The step is rounded up, so the sum is too
+        // large by less than (y - y1) / 2^32 <= dy / 2^32. Below 1 / dy, so for dy < 2^16, the whole part stays right.
+        debug_assert!(dy < 1 << 16);
         let step = (1u64 << 48).div_ceil(dy as u64);
         let mut quotient = (from - y1) as u64 * step;
         let (last, first) = ((CANVAS_H - 1 - top - to) as usize, (CANVAS_H - 1 - top - from) as usize);
