@@ -44,8 +44,8 @@ pub use sensors::{
 
 pub(crate) use swaps::strongest;
 pub use swaps::{
-    Compared, Comparison, EffectMeter, Order, Randomised, SwapReport, SwapStudy, UNTRAINED, Untrained,
-    VerdictLine, study_swaps,
+    Compared, Comparison, EffectMeter, Order, Randomised, Regret, SwapReport, SwapStudy, UNTRAINED,
+    Untrained, VerdictLine, study_swaps,
 };
 
 use crate::faithful::{Conclusion, Faithfulness};

@@ -130,17 +130,26 @@ fn swaps_against(
     episodes: usize,
     workers: usize,
 ) -> (SwapReport, tests::Files) {
+    let world = EnvRequest { id: "car-racing".into(), picture: Some("fast".into()), ..EnvRequest::default() };
+    swaps_in(world, agent, untrained, episodes, workers)
+}
+
+fn swaps_in(
+    world: EnvRequest,
+    agent: &dyn Agent,
+    untrained: usize,
+    episodes: usize,
+    workers: usize,
+) -> (SwapReport, tests::Files) {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let out = dir.path().join("compared");
-    let request =
-        EnvRequest { id: "car-racing".into(), picture: Some("fast".into()), ..EnvRequest::default() };
-    let env = crate::worlds::make(request).expect("a world");
+    let env = crate::worlds::make(world.clone()).expect("a world");
     let request = ExplainRequest {
         env: &*env,
         agent,
         labels: Labels {
-            env: "car-racing".into(),
-            picture: "fast".into(),
+            env: world.id,
+            picture: world.picture.unwrap_or_default(),
             variant: "original".into(),
             weights: "planted".into(),
         },
@@ -155,7 +164,10 @@ fn swaps_against(
     };
     let compared =
         compare(&[("planted".into(), request)], &Stop::default(), &mut |_| ()).expect("a comparison");
-    (compared.agents[0].report.clone(), tests::files(&out))
+    let mut files = tests::files(&out);
+    let of_agent = tests::files(&out.join("planted"));
+    files.extend(of_agent.into_iter().map(|(name, bytes)| (format!("planted/{name}"), bytes)));
+    (compared.agents[0].report.clone(), files)
 }
 
 fn attended(report: &SwapReport) -> &Order {
@@ -266,6 +278,34 @@ fn the_effect_of_each_patch_is_what_the_agent_makes_of_it() {
             .collect();
         assert_eq!((measured.len(), effective), (10, slots), "{measured:?}");
     }
+}
+
+/// A choice by the largest score says not only whether another one is made, but what that costs in the agent's own scores.
+#[test]
+fn choices_by_scores_have_a_regret() {
+    let (file, _) = crate::champion::champion("door-key-5x5").expect("there is one");
+    let agent = file.agent().expect("it fits");
+    let world = EnvRequest {
+        id: "door-key-5x5".into(),
+        picture: Some("one-hot".into()),
+        options: [("actions".to_owned(), "five".to_owned())].into(),
+        ..EnvRequest::default()
+    };
+    let (report, files) = swaps_in(world, &*agent, 0, 5, 2);
+    let regret = report.regret.as_ref().expect("it chooses the largest score");
+    assert!(regret.natural.value > 0.0, "{report}");
+    // Without a temperature it has no memory, and what it attends to is all that it sees.
+    assert_eq!((regret.memory.value, regret.attended.value), (0.0, regret.natural.value), "{report}");
+    let effects = std::str::from_utf8(&files["planted/figures/effects.csv"]).expect("text");
+    let sum = |what: &str| -> f64 {
+        let rows = effects.lines().filter(|line| line.split(',').nth(2) == Some(what));
+        rows.map(|line| line.rsplit(',').next().and_then(|x| x.parse::<f64>().ok()).expect("a number")).sum()
+    };
+    let count = effects.lines().filter(|line| line.contains(",everything,")).count();
+    let mean = sum("everything: regret") / count as f64;
+    assert!((mean - regret.natural.value).abs() < 1e-4 * mean, "{mean} {report}");
+    let (report, _) = swaps(&PolicyAgent::new(Planted { honest: true }), 5, 2);
+    assert_eq!(report.regret, None, "numbers are no choices");
 }
 
 #[test]

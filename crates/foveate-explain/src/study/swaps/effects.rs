@@ -1,6 +1,7 @@
 //! What a decision becomes when parts of it come from other moments.
 
 use foveate_core::{ObservationBuf, Opened, PolicyError, Rng, Seed};
+use serde::Serialize;
 
 use super::moment::{Distance, Moment};
 
@@ -26,6 +27,20 @@ pub(super) struct Paths {
     pub(super) values: Option<f64>,
     /// The memory alone.
     pub(super) memory: f64,
+    /// Of decisions by the largest score: the regret in scores, by the paths of [`Regret`].
+    pub(super) regret: Option<Regret<f64>>,
+}
+
+/// By how much what is chosen with a part of another moment scores below what was chosen, in the scores of the decision as it was:
+/// of a Q-network the discounted return that it expects to lose.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Regret<T> {
+    /// Everything from the other moment.
+    pub natural: T,
+    /// What the attended path hands on.
+    pub attended: T,
+    /// The memory.
+    pub memory: T,
 }
 
 /// Parts are swapped in an order, more and more of them; entry `i` is for the budget `i`.
@@ -78,7 +93,10 @@ pub(super) fn descending(values: &[f64]) -> Vec<u32> {
 pub(super) fn paths(moment: &Moment, donors: &[&Moment], distance: &Distance) -> Result<Paths, PolicyError> {
     let mut sums = Paths::default();
     let each = 1.0 / donors.len().max(1) as f64;
-    let change = |action: Vec<f64>| each * distance.between(&action, &moment.action);
+    let change = |action: &[f64]| each * distance.between(action, &moment.action);
+    let scored = distance.regret(&moment.action, &moment.action).is_some();
+    let mut regrets = Regret::default();
+    let regret = |action: &[f64]| each * distance.regret(action, &moment.action).unwrap_or(0.0);
     let opened = moment.opened.as_ref();
     if let Some(own) = opened
         && !own.hard
@@ -87,23 +105,29 @@ pub(super) fn paths(moment: &Moment, donors: &[&Moment], distance: &Distance) ->
     }
     let again = moment.begin();
     for donor in donors {
-        sums.natural += change(donor.action.clone());
-        let (Some(own), Some(other)) = (opened, donor.opened.as_ref()) else {
-            sums.attended += change(moment.act_on(donor.seen.as_observation())?);
-            sums.memory += change(donor.act_on(moment.seen.as_observation())?);
-            continue;
+        let (attended, memory) = match (opened, donor.opened.as_ref()) {
+            (Some(own), Some(other)) => (again.resume(other)?, donor.begin().resume(own)?),
+            _ => (moment.act_on(donor.seen.as_observation())?, donor.act_on(moment.seen.as_observation())?),
         };
-        sums.attended += change(again.resume(other)?);
-        sums.memory += change(donor.begin().resume(own)?);
+        for (action, sum, regret_sum) in [
+            (&donor.action, &mut sums.natural, &mut regrets.natural),
+            (&attended, &mut sums.attended, &mut regrets.attended),
+            (&memory, &mut sums.memory, &mut regrets.memory),
+        ] {
+            *sum += change(action);
+            *regret_sum += regret(action);
+        }
+        let (Some(own), Some(other)) = (opened, donor.opened.as_ref()) else { continue };
         if let (Some(selection), Some(values)) = (&mut sums.selection, &mut sums.values) {
             let with = |weights: &Opened, values: &Opened| Opened {
                 weights: weights.weights.clone(),
                 ..values.clone()
             };
-            *selection += change(again.resume(&with(other, own))?);
-            *values += change(again.resume(&with(own, other))?);
+            *selection += change(&again.resume(&with(other, own))?);
+            *values += change(&again.resume(&with(own, other))?);
         }
     }
+    sums.regret = scored.then_some(regrets);
     Ok(sums)
 }
 

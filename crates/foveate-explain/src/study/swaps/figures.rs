@@ -2,7 +2,7 @@
 
 use foveate_core::statistics::{mean, mean_interval};
 
-use super::effects::Curves;
+use super::effects::{Curves, Regret};
 use super::measure::{Measured, Measurement};
 use super::report::{Order, PICKS, Pick, SwapReport};
 use crate::charts::{DotPlot, DotRow, HALF, WHOLE, dots};
@@ -220,6 +220,11 @@ fn effects(measured: &Measurement) -> Figure {
             row("weights", None, paths.selection);
             row("values", None, paths.values);
             row("memory", None, Some(paths.memory));
+            if let Some(Regret { natural, attended, memory }) = paths.regret {
+                row("everything: regret", None, Some(natural));
+                row("attended path: regret", None, Some(attended));
+                row("memory: regret", None, Some(memory));
+            }
             for (what, curves) in [("values", values), ("places", inputs)] {
                 let Some(curves) = curves else { continue };
                 for (name, curve) in [

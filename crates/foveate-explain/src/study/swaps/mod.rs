@@ -23,6 +23,7 @@ mod report;
 use foveate_core::{Agent, Seed};
 
 pub use compare::{Compared, Comparison};
+pub use effects::Regret;
 pub use meter::EffectMeter;
 pub use report::{Order, Randomised, SwapReport, Untrained, VerdictLine};
 

@@ -44,6 +44,13 @@ impl Distance {
         }
     }
 
+    /// By how much the score of what `other` chooses is below that of what `own` chooses, in `own`'s scores; `None` unless choices
+    /// are made by the largest score.
+    pub(super) fn regret(&self, other: &[f64], own: &[f64]) -> Option<f64> {
+        let chosen = own[best(own)];
+        (*self == Distance::Choice).then(|| chosen - own.get(best(other)).copied().unwrap_or(chosen))
+    }
+
     /// In words, with its unit.
     pub(super) const fn name(&self) -> &'static str {
         match self {
@@ -222,6 +229,9 @@ mod tests {
         assert_eq!(Distance::Probabilities.between(a, b), 0.25);
         assert_eq!(Distance::Choice.between(a, b), 1.0, "the first of equals is the best");
         assert_eq!(Distance::Choice.between(&[3.0, 9.0], a), 0.0);
+        assert_eq!(Distance::Choice.regret(b, a), Some(0.5), "the second choice was worth as much more");
+        assert_eq!(Distance::Choice.regret(&[3.0, 9.0], a), Some(0.0));
+        assert_eq!(Distance::Probabilities.regret(b, a), None);
         let box_ = Distance::Ranges(ActionScale::Box(vec![[-1.0, 1.0]]));
         assert_eq!(box_.between(&[0.0], &[1.0]), 0.5);
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::SwapStudy;
+use super::effects::Regret;
 use super::report::{SwapReport, natural_percent};
 use crate::estimate::Estimate;
 use crate::page::{Mood, ReportPage, Section, Tile};
@@ -145,6 +146,16 @@ fn lead(report: &SwapReport, bordered: bool) -> Vec<String> {
             .iter()
             .map(|line| format!("{} {}: {}.", capital(line.question), capital(line.answer), line.why)),
     );
+    if let Some(Regret { natural, attended, memory }) = &report.regret {
+        lead.push(format!(
+            "What is chosen with everything from the other moment scores {} below what was chosen, in the agent's own scores of the \
+             decision as it was; with what its attention hands on alone {}, with the memory alone {}. The scores of a Q-network \
+             are the discounted returns that it expects.",
+            natural.plain(),
+            attended.plain(),
+            memory.plain()
+        ));
+    }
     if bordered {
         lead.push(
             "The brighter something is in pictures of attention, the more the agent attends to it: that is the claim. In the film, \

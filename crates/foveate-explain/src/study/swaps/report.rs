@@ -5,7 +5,7 @@ use std::fmt;
 use foveate_core::statistics::holm;
 use serde::Serialize;
 
-use super::effects::Curves;
+use super::effects::{Curves, Regret};
 use super::measure::{Measured, Measurement};
 use crate::estimate::{Estimate, FEWEST_EPISODES, sign_flip_p};
 use crate::study::StudyRequest;
@@ -114,6 +114,8 @@ pub struct SwapReport {
     pub memory: Option<Estimate>,
     /// M less the share of the memory.
     pub attended_above_memory: Option<Estimate>,
+    /// Of choices by the largest score: by how much what is chosen then scores below what was chosen; `null` of other actions.
+    pub regret: Option<Regret<Estimate>>,
     /// The order within what is attended, where the agent can be opened, and over all places of the observation.
     pub orders: Vec<Order>,
     /// The same of untrained agents.
@@ -201,6 +203,18 @@ fn shares(episodes: &[Vec<Measured>]) -> Shares {
         above_memory: share(&|m| Some(m.paths.attended - m.paths.memory)),
         natural: Estimate::ratio(&natural, &counts).unwrap_or(Estimate { value: 0.0, interval: None }),
     }
+}
+
+/// The mean regret of a decision; `None` where actions are not chosen by the largest score.
+fn regret(episodes: &[Vec<Measured>]) -> Option<Regret<Estimate>> {
+    let counts = sums(episodes, |m| m.paths.regret.map(|_| 1.0));
+    let mean =
+        |of: fn(Regret<f64>) -> f64| Estimate::ratio(&sums(episodes, |m| m.paths.regret.map(of)), &counts);
+    Some(Regret {
+        natural: mean(|regret| regret.natural)?,
+        attended: mean(|regret| regret.attended)?,
+        memory: mean(|regret| regret.memory)?,
+    })
 }
 
 /// The order that decides: within what is attended, or over all places where that is not known.
@@ -298,6 +312,7 @@ pub(super) fn report(
         values,
         memory,
         attended_above_memory: above_memory,
+        regret: regret(&measured.episodes),
         orders,
         untrained,
         randomised,
@@ -412,6 +427,13 @@ impl fmt::Display for SwapReport {
         ] {
             if let Some(share) = share {
                 writeln!(f, "  {name:28}  {}", share.plain())?;
+            }
+        }
+        if let Some(Regret { natural, attended, memory }) = &self.regret {
+            for (name, regret) in
+                [("regret in scores", natural), ("  attended path", attended), ("  memory", memory)]
+            {
+                writeln!(f, "  {name:28}  {}", regret.plain())?;
             }
         }
         for order in &self.orders {
