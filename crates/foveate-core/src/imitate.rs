@@ -148,12 +148,12 @@ pub trait Student: Send {
         gradient: &mut [f32],
     ) -> f64;
 
-    /// Adds the gradients of all `pieces` to `gradient`, in the order of the pieces, and returns the sum of
-    /// their errors. The result is bit-identical to calling [`Student::study`] on one piece after the other,
+    /// Adds the gradients of all `pieces` to `gradient`, in the order of the pieces, and writes the error of each to
+    /// `errors`. The result is bit-identical to calling [`Student::study`] on one piece after the other,
     /// which the default does; an implementation may distribute the pieces over threads.
     ///
     /// # Errors
-    /// When the gradient of a piece could not be computed; `gradient` then holds the gradients of some
+    /// When the gradient of a piece could not be computed; `gradient` and `errors` then hold those of some
     /// pieces.
     ///
     /// # Panics
@@ -163,11 +163,13 @@ pub trait Student: Send {
         pieces: &[Piece],
         burn_in: usize,
         gradient: &mut [f32],
-    ) -> Result<f64, PolicyError> {
-        let study = |error, piece: &Piece| {
-            error + self.study(&piece.demonstration, piece.steps.clone(), burn_in, gradient)
-        };
-        Ok(pieces.iter().fold(0.0, study))
+        errors: &mut Vec<f64>,
+    ) -> Result<(), PolicyError> {
+        errors.clear();
+        for Piece { demonstration, steps } in pieces {
+            errors.push(self.study(demonstration, steps.clone(), burn_in, gradient));
+        }
+        Ok(())
     }
 
     /// Adds to `gradient` (`[n_params]`) the gradient of the negative return through policy and world, and returns the

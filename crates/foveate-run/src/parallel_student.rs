@@ -127,13 +127,15 @@ impl ParallelStudent {
 
 impl ParallelStudent {
     /// Adds the gradients of `count` segments to `gradient`, at least `per_turn` at once; `fill` writes those of these numbers.
+    /// `receive` gets what the losses of each returned, in order.
     fn study_segments(
         &mut self,
         count: usize,
         per_turn: usize,
         fill: impl Fn(Range<usize>, &mut Segments),
         gradient: &mut [f32],
-    ) -> Result<LossSums, PolicyError> {
+        mut receive: impl FnMut(&LossSums),
+    ) -> Result<(), PolicyError> {
         let ParallelStudent { replica, flat, pool, .. } = self;
         let mut pool = lock(pool);
         pool.start(count, || {
@@ -149,18 +151,20 @@ impl ParallelStudent {
         batch.prepare(flat, replica.student.learns(), at_once);
         replica.version = batch.version;
         drop(batch);
-        let mut sums = Ok(LossSums::default());
+        let mut studied = Ok(());
         for first in (0..count).step_by(at_once) {
-            let Ok(so_far) = sums else { break };
+            if studied.is_err() {
+                break;
+            }
             let range = first..count.min(first + at_once);
             let jobs = range.len();
             pool.shared().begin(|segments| fill(range, segments));
             let died = pool.turn(jobs, |shared| replica.work(shared)).err();
-            sums = pool.shared().read().add_to(gradient, first, so_far, died.as_deref());
+            studied = pool.shared().read().add_to(gradient, first, &mut receive, died.as_deref());
         }
         // Releases what was learnt from.
         pool.shared().write().segments.clear();
-        sums
+        studied
     }
 }
 
@@ -248,21 +252,21 @@ impl GradientQueue {
 }
 
 impl Batch {
-    /// Adds the gradients of a turn to `gradient`, in order, and what the losses returned to `sums`; its first
+    /// Adds the gradients of a turn to `gradient`, in order, and passes what the losses returned to `receive`; its first
     /// segment has the index `first`. `died` is the message of a thread that died.
     fn add_to(
         &self,
         gradient: &mut [f32],
         first: usize,
-        mut sums: LossSums,
+        receive: &mut impl FnMut(&LossSums),
         died: Option<&str>,
-    ) -> Result<LossSums, PolicyError> {
+    ) -> Result<(), PolicyError> {
         let gradient = &mut gradient[self.learns.clone()];
         for (i, answer) in self.answers[..self.segments.len()].iter().enumerate() {
             let answer = lock(answer);
             let failed = |why: String| PolicyError::Study { piece: first + i, why };
             match &answer.outcome {
-                Some(Ok(of_segment)) => sums.iter_mut().zip(of_segment).for_each(|(sum, x)| *sum += x),
+                Some(Ok(of_segment)) => receive(of_segment),
                 Some(Err(why)) => return Err(failed(why.clone())),
                 None => {
                     return Err(failed(format!("its thread died: {}", died.unwrap_or("no one knows why"))));
@@ -272,7 +276,7 @@ impl Batch {
                 *to += from;
             }
         }
-        Ok(sums)
+        Ok(())
     }
 }
 
@@ -333,7 +337,8 @@ impl Student for ParallelStudent {
         pieces: &[Piece],
         burn_in: usize,
         gradient: &mut [f32],
-    ) -> Result<f64, PolicyError> {
+        errors: &mut Vec<f64>,
+    ) -> Result<(), PolicyError> {
         let fill = |range: Range<usize>, segments: &mut Segments| {
             segments.clear();
             if let Segments::Pieces { pieces: held, burn_in: held_burn_in } = segments {
@@ -341,7 +346,8 @@ impl Student for ParallelStudent {
                 *held_burn_in = burn_in;
             }
         };
-        Ok(self.study_segments(pieces.len(), SEGMENTS_PER_TURN, fill, gradient)?[0])
+        errors.clear();
+        self.study_segments(pieces.len(), SEGMENTS_PER_TURN, fill, gradient, |sums| errors.push(sums[0]))
     }
 
     /// Converts a panic during a sequence into an error.
@@ -358,7 +364,12 @@ impl Student for ParallelStudent {
                 loss: Arc::clone(loss),
             };
         };
-        self.study_segments(sequences.len(), SEQUENCES_PER_TURN, fill, gradient)
+        let mut sums = LossSums::default();
+        let add = |of_sequence: &LossSums| {
+            sums.iter_mut().zip(of_sequence).for_each(|(sum, x)| *sum += x);
+        };
+        self.study_segments(sequences.len(), SEQUENCES_PER_TURN, fill, gradient, add)?;
+        Ok(sums)
     }
 
     fn gaze_student(&self) -> Option<Box<dyn Student>> {
@@ -449,24 +460,28 @@ mod tests {
         let flat = [0.3, -0.2, 0.1];
         let mut expect = [0.0; 3];
         alone.set_params(&flat).expect("three");
-        let error = alone.study_all(&good, 2, &mut expect).expect("fine");
-        assert!(error > 0.0 && expect.iter().all(|&g| g != 0.0));
+        let (mut error, mut errors) = (vec![], vec![]);
+        alone.study_all(&good, 2, &mut expect, &mut error).expect("fine");
+        assert!(
+            error.len() == 9 && error.iter().all(|&error| error > 0.0) && expect.iter().all(|&g| g != 0.0)
+        );
         for threads in [1, 2, 5] {
             let mut group = ParallelStudent::new(Box::new(ToyStudent::new().panicking()), threads);
             group.set_params(&flat).expect("three");
             for _ in 0..5 {
-                let failed = group.study_all(&bad, 2, &mut [0.0; 3]).expect_err("it panics");
+                let failed = group.study_all(&bad, 2, &mut [0.0; 3], &mut errors).expect_err("it panics");
                 let why = "panicked: too short".to_owned();
                 assert_eq!(failed, PolicyError::Study { piece: 4, why });
                 let mut gradient = [0.0; 3];
-                assert_eq!(group.study_all(&good, 2, &mut gradient), Ok(error));
-                assert_eq!(gradient, expect, "{threads} threads");
+                assert_eq!(group.study_all(&good, 2, &mut gradient, &mut errors), Ok(()));
+                assert_eq!((&errors, gradient), (&error, expect), "{threads} threads");
                 // A clone has the same weights, and shares the threads.
                 let (mut copy, mut gradient) = (group.boxed_clone(), [0.0; 3]);
-                assert_eq!(copy.study_all(&good, 2, &mut gradient), Ok(error));
-                assert_eq!(gradient, expect, "copy with {threads} threads");
+                assert_eq!(copy.study_all(&good, 2, &mut gradient, &mut errors), Ok(()));
+                assert_eq!((&errors, gradient), (&error, expect), "copy with {threads} threads");
             }
-            assert_eq!(group.study_all(&[], 2, &mut [0.0; 3]), Ok(0.0));
+            assert_eq!(group.study_all(&[], 2, &mut [0.0; 3], &mut errors), Ok(()));
+            assert!(errors.is_empty());
         }
     }
 
@@ -536,7 +551,7 @@ mod tests {
         group.set_params(&[0.1; 3]).expect("three");
         let copy = group.boxed_clone();
         assert_eq!(threads(), Some(0));
-        group.study_all(&pieces, 0, &mut [0.0; 3]).expect("fine");
+        group.study_all(&pieces, 0, &mut [0.0; 3], &mut vec![]).expect("fine");
         assert_eq!(threads(), Some(2), "as many as pieces, this one included");
         drop(pieces);
         assert_eq!(Arc::strong_count(&demonstration), 1, "no demonstration is kept");

@@ -131,9 +131,11 @@ fn gradients() {
     let pieces: Vec<Piece> =
         (0..24).map(|i| Piece { demonstration: Arc::clone(&demonstration), steps: i..i + 30 }).collect();
     let mut gradient = vec![0.0; params.len()];
+    let mut errors = vec![];
     let mut update = |group: &mut dyn Student| {
         group.set_params(&params).expect("the right count");
-        assert!(group.study_all(&pieces, 10, &mut gradient).expect("fine") > 0.0);
+        group.study_all(&pieces, 10, &mut gradient, &mut errors).expect("fine");
+        assert!(errors.iter().all(|&error| error > 0.0));
     };
     let mut alone = ParallelStudent::new(learner, 1);
     assert!(count(|| update(&mut alone)) > 0, "the first update makes room");

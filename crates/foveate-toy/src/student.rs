@@ -179,15 +179,16 @@ impl Student for ToyStudent {
         pieces: &[Piece],
         burn_in: usize,
         gradient: &mut [f32],
-    ) -> Result<f64, PolicyError> {
-        let mut sum = 0.0;
+        errors: &mut Vec<f64>,
+    ) -> Result<(), PolicyError> {
+        errors.clear();
         for (index, Piece { demonstration, steps }) in pieces.iter().enumerate() {
             if self.breaks == Breaks::AtUpdates && index == 1 {
                 return Err(PolicyError::Study { piece: 1, why: "it broke".into() });
             }
-            sum += self.study(demonstration, steps.clone(), burn_in, gradient);
+            errors.push(self.study(demonstration, steps.clone(), burn_in, gradient));
         }
-        Ok(sum)
+        Ok(())
     }
 
     /// For a student without memory.

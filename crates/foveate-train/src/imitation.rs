@@ -12,11 +12,13 @@
 //! 2. These episodes join the last `keep` episodes.
 //! 3. Adam takes `updates` steps along the gradient of the squared error on `pieces` segments of `piece`
 //!    steps; half of the segments come from the newer half of the kept episodes, or, with
-//!    [`in_turn`](ImitationConfig::in_turn), one from each in turn. Longer gradients
+//!    [`in_turn`](ImitationConfig::in_turn), one from each in turn, or, with
+//!    [`priority`](ImitationConfig::priority), they are drawn by their latest errors. Longer gradients
 //!    than [`clip`](ImitationConfig::clip) are shortened to it.
 //!
 //! The result, [`Learner::weights`], is a moving average of the weights over the updates.
 
+mod priorities;
 #[cfg(test)]
 mod tests;
 
@@ -35,6 +37,7 @@ use crate::descent::Descent;
 use crate::evolution::vectors;
 use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
 use crate::recipe::Fitness;
+use priorities::{Draws, Errors};
 
 /// Descriptor for the registry.
 pub(crate) const DESCRIPTOR: LearnerDescriptor = LearnerDescriptor {
@@ -75,6 +78,8 @@ impl LearnerSettings for ImitationConfig {
             learning_rate,
             averaging,
             clip,
+            in_turn,
+            priority,
             ..
         } = self;
         let refuse = |why: String| Err(LearnError::BadConfig { why });
@@ -103,6 +108,12 @@ impl LearnerSettings for ImitationConfig {
         }
         if !(clip >= 0.0 && clip.is_finite()) {
             return refuse(format!("clip = {clip}; it must be above 0, or 0 for gradients of any length"));
+        }
+        if !(0.0..=1.0).contains(&priority) {
+            return refuse(format!("priority = {priority}; choose from 0 to 1"));
+        }
+        if in_turn && priority > 0.0 {
+            return refuse(format!("in_turn and priority = {priority}; segments are drawn in one way only"));
         }
         Ok(())
     }
@@ -173,6 +184,10 @@ pub struct ImitationConfig {
     /// again after the last, in place of random ones of the kept episodes. Left out of the configuration when it is not so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub in_turn: bool,
+    /// Exponent of the errors by which segments are drawn, `0.0..=1.0`: steps with large errors are learnt from more often, as in
+    /// prioritised replay; 0 for all alike. Left out of the configuration where it is 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub priority: f64,
     /// Whether each step's squared error counts by what is at stake in it: by how much the worst action costs more than the
     /// best, as the expert says. Left out of the configuration when it is not so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -198,6 +213,7 @@ impl Default for ImitationConfig {
             averaging: 0.998,
             clip: 1.0,
             in_turn: false,
+            priority: 0.0,
             stakes: false,
             gaze: false,
         }
@@ -218,6 +234,7 @@ impl ImitationConfig {
             averaging,
             clip,
             in_turn,
+            priority,
             stakes,
             gaze,
             ..
@@ -225,12 +242,14 @@ impl ImitationConfig {
         let sizes = [self.keep, self.updates, self.pieces, self.piece, self.burn_in].map(|n| n as f64);
         let mut numbers = [&sizes[..], &[expert_rounds as f64, pushes, learning_rate, averaging]].concat();
         // Older states were all made with a clip of 1, not in turn, and from actions alone, and do not say so.
-        let newest = expert_share != 0.0;
+        let last = priority != 0.0;
+        let newest = expert_share != 0.0 || last;
         let newer = stakes || gaze || newest;
         numbers.extend((clip != 1.0 || in_turn || newer).then_some(clip));
         numbers.extend((in_turn || newer).then_some(f64::from(in_turn)));
         numbers.extend(newer.then_some([f64::from(stakes), f64::from(gaze)]).into_iter().flatten());
         numbers.extend(newest.then_some(expert_share));
+        numbers.extend(last.then_some(priority));
         numbers
     }
 }
@@ -242,6 +261,8 @@ pub struct Imitation {
     descent: Descent,
     /// The last `keep` demonstrations, oldest first.
     demonstrations: VecDeque<Arc<Demonstration>>,
+    /// The latest errors of their steps; empty without priorities.
+    errors: Errors,
     /// How the returns of a round are reduced to the reported number.
     fitness: Fitness,
     /// Of the last round.
@@ -274,6 +295,7 @@ impl Imitation {
         Ok(Imitation {
             descent: Descent::new("imitation", weights, seed, &mut *student, adam)?.with_clip(config.clip),
             demonstrations: VecDeque::new(),
+            errors: Errors::default(),
             fitness: Fitness::Mean,
             measures: vec![],
             student,
@@ -296,7 +318,7 @@ impl Imitation {
     /// A step of Adam on random segments of the demonstrations.
     fn update(&mut self, number: u64, scratch: &mut Scratch) -> Result<(), LearnError> {
         let ImitationConfig { pieces: count, piece, burn_in, averaging, .. } = self.config;
-        let Scratch { pieces, gradient, flat, step, turns, loss, norm } = scratch;
+        let Scratch { pieces, gradient, flat, step, turns, draws, drawn, errors, loss, norm } = scratch;
         for (to, &from) in flat.iter_mut().zip(&self.descent.current) {
             *to = from as f32;
         }
@@ -308,8 +330,16 @@ impl Imitation {
         let mut rng = seed.child("generation", generation).child("update", number).rng();
         let mut steps = 0;
         pieces.clear();
+        drawn.clear();
         for i in 0..count {
             let kept = self.demonstrations.len();
+            if let Some(draws) = draws {
+                let (index, range) = draws.draw(&mut rng, piece);
+                drawn.push(index);
+                steps += range.len();
+                pieces.push(Piece { demonstration: Arc::clone(&self.demonstrations[index]), steps: range });
+                continue;
+            }
             let index = if turns.is_empty() {
                 let oldest = if i % 2 == 0 { kept / 2 } else { 0 };
                 oldest + below(&mut rng, kept - oldest)
@@ -323,13 +353,18 @@ impl Imitation {
             steps += to - from;
         }
         gradient.fill(0.0);
-        let error = self
-            .student
-            .study_all(pieces, burn_in, gradient)
+        self.student
+            .study_all(pieces, burn_in, gradient, errors)
             .map_err(|error| LearnError::Gradient { generation, why: error.to_string() })?;
+        let error = errors.iter().fold(0.0, |sum, error| sum + error);
         if !error.is_finite() {
             let what = format!("the loss of update {number} is {error}");
             return Err(LearnError::Diverged { generation, what });
+        }
+        if let Some(draws) = draws {
+            for ((&index, piece), &error) in drawn.iter().zip(&*pieces).zip(&*errors) {
+                draws.learnt(&mut self.errors, index, piece.steps.clone(), error);
+            }
         }
         *loss += error / steps as f64;
         *norm += self.descent.step(gradient, steps, averaging, step);
@@ -393,6 +428,12 @@ struct Scratch {
     step: Vec<f64>,
     /// The new demonstrations in the order of their turns, counted from the newest; empty if segments are random.
     turns: Vec<usize>,
+    /// What segments are drawn by with priorities …
+    draws: Option<Draws>,
+    /// … and the demonstrations of the drawn ones.
+    drawn: Vec<usize>,
+    /// The error of each segment.
+    errors: Vec<f64>,
     /// Sum over the updates of the mean error of a step.
     loss: f64,
     /// Sum over the updates of the gradient's norm.
@@ -407,6 +448,9 @@ impl Scratch {
             flat: vec![0.0; params],
             step: vec![0.0; params],
             turns: vec![],
+            draws: None,
+            drawn: Vec::with_capacity(pieces),
+            errors: Vec::with_capacity(pieces),
             loss: 0.0,
             norm: 0.0,
         }
@@ -473,12 +517,18 @@ impl Learner for Imitation {
         for demonstration in &new {
             self.check_demonstration(demonstration).map_err(|why| LearnError::Experience { why })?;
         }
-        let before = (self.descent.clone(), self.demonstrations.clone());
+        let before = (self.descent.clone(), self.demonstrations.clone(), self.errors.clone());
         let fresh = new.len().min(self.config.keep);
+        let prioritised = self.config.priority > 0.0;
+        if prioritised {
+            new.iter().for_each(|demonstration| self.errors.push(demonstration.steps));
+            self.errors.keep(self.config.keep);
+        }
         self.demonstrations.extend(new.into_iter().map(Arc::new));
         let surplus = self.demonstrations.len().saturating_sub(self.config.keep);
         self.demonstrations.drain(..surplus);
         let mut scratch = Scratch::new(self.descent.current.len(), self.config.pieces);
+        scratch.draws = prioritised.then(|| Draws::new(&self.errors, self.config.priority));
         if self.config.in_turn {
             let mut rng = self.descent.seed.child("generation", generation).child("turns", 0).rng();
             scratch.turns.extend(0..fresh);
@@ -490,11 +540,12 @@ impl Learner for Imitation {
             .try_for_each(|number| self.update(number, &mut scratch))
             .and_then(|()| self.descent.check());
         if let Err(error) = updated {
-            (self.descent, self.demonstrations) = before;
+            (self.descent, self.demonstrations, self.errors) = before;
             return Err(error);
         }
         let per = 1.0 / self.config.updates as f64;
         self.measures = vec![("loss", scratch.loss * per), ("gradient_norm", scratch.norm * per)];
+        self.measures.extend(prioritised.then(|| ("loss_of_kept", self.errors.mean())));
         Ok(self.descent.end_round(self.fitness, &returns))
     }
 
@@ -529,6 +580,9 @@ impl Learner for Imitation {
         if self.config.stakes {
             let costs = self.demonstrations.iter().flat_map(|d| d.costs.iter().copied()).collect();
             state.insert("demonstrations.costs".into(), rows(3 * self.student.actions(), costs));
+        }
+        if self.config.priority > 0.0 {
+            state.insert("demonstrations.errors".into(), rows(1, self.errors.flat()));
         }
         if self.config.gaze {
             let looks = || self.demonstrations.iter().flat_map(|d| &d.gaze);
@@ -636,9 +690,22 @@ impl Learner for Imitation {
         if !packed.is_empty() {
             return bad(format!("{} bytes of pictures belong to no demonstration", packed.len()));
         }
+        let mut errors = Errors::default();
+        if self.config.priority > 0.0 {
+            let flat = saved.f32s("demonstrations.errors", 1)?;
+            if !fits(flat, 1) {
+                return bad(format!(
+                    "{} demonstrations and {} errors contradict each other",
+                    steps.len(),
+                    flat.len()
+                ));
+            }
+            errors = Errors::from_flat(flat, steps)?;
+        }
         // A state saved with other settings may hold more demonstrations.
         demonstrations.drain(..demonstrations.len().saturating_sub(self.config.keep));
-        (self.descent, self.demonstrations) = (descent, demonstrations);
+        errors.keep(self.config.keep);
+        (self.descent, self.demonstrations, self.errors) = (descent, demonstrations, errors);
         Ok(())
     }
 }

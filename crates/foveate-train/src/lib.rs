@@ -26,6 +26,7 @@ mod learners;
 pub mod ppo;
 mod recipe;
 pub mod short_horizon;
+mod sum_tree;
 mod summary;
 mod training;
 pub mod vtrace;

@@ -78,17 +78,32 @@ fn demonstrations_lead_to_the_expert_and_leave_the_rest_alone() {
 
 #[test]
 fn a_restored_learner_goes_on_to_the_bit() {
+    restored_goes_on(&small());
+}
+
+#[test]
+fn a_restored_learner_with_priorities_goes_on_to_the_bit() {
+    restored_goes_on(&ImitationConfig { priority: 0.6, ..small() });
+}
+
+fn restored_goes_on(config: &ImitationConfig) {
+    let new = |config: &ImitationConfig| new(config.clone());
+    let small = || config;
     let (mut learner, mut other) = (new(small()), new(small()));
     for number in 0..3 {
         round(&mut learner, number);
     }
     record(&mut learner);
     other.restore(&learner.state()).expect("its own");
-    // The format of older versions.
+    // The format of older versions, which had no priorities.
+    let name_then = |name: &str| match name {
+        "demonstrations.errors" => name.to_owned(),
+        _ => name.replace("demonstrations.", "lessons."),
+    };
     let old: StateDict = learner
         .state()
         .into_iter()
-        .map(|(name, tensor)| (name.replace("demonstrations.", "lessons."), Tensor::from(tensor.into_data())))
+        .map(|(name, tensor)| (name_then(&name), Tensor::from(tensor.into_data())))
         .collect();
     assert!(old.contains_key("lessons.inputs"));
     let mut from_old = new(small());
