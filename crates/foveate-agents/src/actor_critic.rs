@@ -1,4 +1,5 @@
-//! A plain network that draws its actions from a distribution and estimates values, for policy gradients (PPO).
+//! A plain network that draws its actions from a distribution and estimates values, for policy gradients (PPO, V-trace) and
+//! imitation.
 //!
 //! It acts on numbers, a grid of cells or a picture, without attention. Convolutions with relu, if there are any, come first
 //! and are shared. Without memory it has two networks of tanh layers, one for the actions and one for the value; with an LSTM
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 use foveate_core::{
     ActContext, ActMode, ActionDistribution, Agent, Decision, Observation, ObservationSpace, PixelShape,
-    Policy, PolicyAgent, PolicyError, Seed, Student, TensorShape,
+    Policy, PolicyAgent, PolicyError, Seed, Student, StudyInputs, TensorShape,
 };
 use foveate_kernels::Level;
 use foveate_learn::{
@@ -86,8 +87,15 @@ impl Default for ActorCriticConfig {
 impl ActorCriticConfig {
     /// Numbers that the network gets.
     fn inputs(&self) -> usize {
-        let cells = self.view.iter().fold(1_usize, |product, &n| product.saturating_mul(n));
-        self.observation.len().saturating_add(cells)
+        self.observation.len().saturating_add(self.cells())
+    }
+
+    /// Bytes of a grid or a picture, 0 for numbers.
+    fn cells(&self) -> usize {
+        if !self.observation.is_empty() {
+            return 0;
+        }
+        self.view.iter().fold(1_usize, |product, &n| product.saturating_mul(n))
     }
 
     fn distribution(&self) -> ActionDistribution {
@@ -215,6 +223,19 @@ impl Eyes {
         Eyes { scales: config.observation.iter().filter_map(|&range| scale(range)).collect(), config }
     }
 
+    /// Writes the bytes, channels last, of which [`Eyes::read`] made the network's inputs for a grid or a picture.
+    fn bytes(&self, inputs: &[f32], to: &mut Vec<u8>) {
+        let divisor = self.config.divisor as f32;
+        to.clear();
+        to.extend(inputs[..self.config.cells()].iter().map(|input| (input * divisor).round() as u8));
+    }
+
+    /// Writes the network's inputs for these bytes; those of a grid to within rounding.
+    fn scale_bytes(&self, bytes: &[u8], to: &mut [f32]) {
+        let factor = 1.0 / self.config.divisor as f32;
+        to.iter_mut().zip(bytes).for_each(|(to, &byte)| *to = f32::from(byte) * factor);
+    }
+
     /// Writes the network's inputs for `observation`.
     fn read(&self, observation: Observation<'_>, to: &mut [f32]) -> Result<(), PolicyError> {
         let [rows, columns, channels] = self.config.view;
@@ -306,6 +327,8 @@ pub struct ActorCriticAgent {
 #[derive(Debug, Clone)]
 pub struct ActorCriticMemory {
     input: Vec<f32>,
+    /// The bytes of a grid or a picture, for demonstrations.
+    bytes: Vec<u8>,
     /// h and c of the LSTM; empty without one.
     h: Vec<f32>,
     c: Vec<f32>,
@@ -345,6 +368,7 @@ impl Policy for ActorCriticAgent {
         let config = &self.eyes.config;
         ActorCriticMemory {
             input: vec![0.0; config.inputs()],
+            bytes: Vec::with_capacity(config.cells()),
             h: vec![0.0; config.lstm],
             c: vec![0.0; config.lstm],
             acts: self.nodes.net.activations(1),
@@ -364,9 +388,10 @@ impl Policy for ActorCriticAgent {
         memory: &'m mut ActorCriticMemory,
         context: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
-        let ActorCriticMemory { input, h, c, acts, outputs, action } = memory;
+        let ActorCriticMemory { input, bytes, h, c, acts, outputs, action } = memory;
         let Nodes { net, policy, value, states, .. } = &*self.nodes;
         self.eyes.read(observation, input)?;
+        self.eyes.bytes(input, bytes);
         let (flat, log_std) = self.params.flat().split_at(net.params());
         match &states[..] {
             [of_h, of_c] => {
@@ -398,6 +423,11 @@ impl Policy for ActorCriticAgent {
             };
         }
         Ok(Decision { value, ..Decision::new(action) })
+    }
+
+    fn study_inputs<'m>(&self, memory: &'m ActorCriticMemory) -> Result<StudyInputs<'m>, PolicyError> {
+        let numbers = if memory.bytes.is_empty() { &memory.input[..] } else { &[] };
+        Ok(StudyInputs { numbers, picture: &memory.bytes })
     }
 
     fn recurrent_state(&self, memory: &ActorCriticMemory, state: &mut Vec<f32>) {
@@ -451,7 +481,7 @@ impl AgentConfig for ActorCriticConfig {
 /// Its entry in [`AGENTS`](crate::registry::AGENTS).
 pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     name: "actor-critic",
-    summary: "draws its actions and estimates values with a plain network, or an LSTM; learns by policy gradients",
+    summary: "draws its actions and estimates values with a plain network, or an LSTM; learns by policy gradients, or from an expert",
     sees: Sees::Anything,
     read: registry::read::<ActorCriticConfig>,
     fit: |spec, ranges| {

@@ -197,6 +197,13 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/quadruped-iap.toml"),
         },
         &Preset {
+            name: "quadruped-cnn",
+            summary: "quadruped-walls from its camera: a plain convolutional network, taught by a guide that knows the walls",
+            agent: "actor-critic",
+            open: true,
+            text: include_str!("../presets/quadruped-cnn.toml"),
+        },
+        &Preset {
             name: "quadruped-evolution",
             summary: "quadruped-walls by evolution alone: IAP commands, a linear layer walks",
             agent: "iap-hierarchical",

@@ -7,10 +7,12 @@ use foveate_core::{
     ActionDistribution, ActorCritic, Demonstration, Observation, PolicyError, Predictions, Student,
 };
 use foveate_kernels::Level;
+use foveate_learn::loss::cross_entropy;
 use foveate_learn::{Activations, Unrolled};
 
 use super::{ActorCriticConfig, Eyes, Nodes};
 use crate::params::Params;
+use crate::student::{check_lengths, chosen};
 
 /// Computes the gradients of the agent's distributions and values.
 #[derive(Debug)]
@@ -27,6 +29,10 @@ pub struct ActorCriticStudent {
     /// `[sequences, lstm]` each.
     begin: [Vec<f32>; 2],
     predictions: Predictions,
+    /// Scratch of demonstrations: the bytes of a picture.
+    bytes: Vec<u8>,
+    /// Scratch of demonstrations: the gradient of a piece.
+    own: Vec<f32>,
 }
 
 impl ActorCriticStudent {
@@ -45,6 +51,8 @@ impl ActorCriticStudent {
             unrolled: None,
             begin: [vec![], vec![]],
             predictions: Predictions::default(),
+            bytes: vec![],
+            own: vec![],
             nodes,
         })
     }
@@ -54,6 +62,39 @@ impl ActorCriticStudent {
     pub fn with_level(mut self, level: Level) -> Self {
         self.level = level;
         self
+    }
+
+    /// Computes consecutive steps of one episode with an LSTM from the state `memory` on, h and c, which becomes that after them;
+    /// appends to `to`.
+    fn follow_from(&mut self, memory: &mut [f32], inputs: &[f32], to: &mut Predictions) {
+        let nodes = Arc::clone(&self.nodes);
+        let mut acts = std::mem::replace(&mut self.acts, nodes.net.activations(1));
+        let (h, c) = memory.split_at_mut(self.eyes.config.lstm);
+        for input in inputs.chunks_exact(self.encoded_len()) {
+            to.memories.extend_from_slice(h);
+            to.memories.extend_from_slice(c);
+            let flat = &self.params.flat()[..nodes.net.params()];
+            nodes.net.forward(self.level, flat, &[input, h, c], 1, &mut acts);
+            h.copy_from_slice(acts.get(nodes.states[0].output));
+            c.copy_from_slice(acts.get(nodes.states[1].output));
+            self.predict(&acts, to);
+        }
+        self.acts = acts;
+    }
+
+    /// Steps of a demonstration, as the network gets them.
+    fn shown(&mut self, demonstration: &Demonstration, steps: Range<usize>) -> Vec<f32> {
+        let (numbers, cells) = (self.inputs(), self.picture());
+        if cells == 0 {
+            return demonstration.inputs[steps.start * numbers..steps.end * numbers].to_vec();
+        }
+        self.bytes.resize(cells, 0);
+        let mut inputs = vec![0.0; steps.len() * cells];
+        for (to, step) in inputs.chunks_exact_mut(cells).zip(steps) {
+            demonstration.pictures.unpack(step, &mut self.bytes).expect("a picture per step");
+            self.eyes.scale_bytes(&self.bytes, to);
+        }
+        inputs
     }
 
     /// Appends what the network computed to `predictions`.
@@ -92,11 +133,16 @@ impl ActorCriticStudent {
 
 impl Student for ActorCriticStudent {
     fn inputs(&self) -> usize {
-        0
+        self.eyes.config.observation.len()
+    }
+
+    /// A grid's codes count as a picture.
+    fn picture(&self) -> usize {
+        self.eyes.config.cells()
     }
 
     fn actions(&self) -> usize {
-        0
+        self.eyes.config.actions.len()
     }
 
     fn learns(&self) -> Range<usize> {
@@ -107,9 +153,54 @@ impl Student for ActorCriticStudent {
         self.params.set(flat)
     }
 
-    /// It learns from its own transitions, not from demonstrations, which have neither inputs nor actions here.
-    fn study(&mut self, _: &Demonstration, _: Range<usize>, _: usize, _: &mut [f32]) -> f64 {
-        0.0
+    /// Choices learn by cross entropy, means by the squared error. Deviations and values learn nothing from it.
+    fn study(
+        &mut self,
+        demonstration: &Demonstration,
+        piece: Range<usize>,
+        burn_in: usize,
+        gradient: &mut [f32],
+    ) -> f64 {
+        let n = self.actions();
+        check_lengths(demonstration, [self.inputs(), n], &piece);
+        let mut memory = vec![0.0; self.memory_len()];
+        let before = piece.start.saturating_sub(burn_in)..piece.start;
+        if !memory.is_empty() && !before.is_empty() {
+            let inputs = self.shown(demonstration, before);
+            self.follow_from(&mut memory, &inputs, &mut Predictions::default());
+        }
+        if piece.is_empty() {
+            return 0.0;
+        }
+        let inputs = self.shown(demonstration, piece.clone());
+        let level = self.level;
+        let outputs = &self.forward(piece.len(), &inputs, &memory).outputs;
+        let mut d_outputs = vec![0.0; outputs.len()];
+        let loss = if self.eyes.config.discrete {
+            let choices: Vec<usize> = chosen(demonstration, piece.clone(), n).collect();
+            cross_entropy(level, &self.predictions.outputs, &choices, 1.0, &mut d_outputs)
+        } else {
+            let wanted = demonstration.actions[piece.start * n..piece.end * n].chunks_exact(n);
+            let means = self.predictions.outputs.chunks_exact(2 * n);
+            let mut loss = 0.0;
+            for ((wanted, means), d_means) in wanted.zip(means).zip(d_outputs.chunks_exact_mut(2 * n)) {
+                for (i, (half, _)) in self.eyes.ranges().enumerate() {
+                    let error = (means[i] - wanted[i]) / half;
+                    loss += f64::from(error * error);
+                    d_means[i] = 2.0 * error / half;
+                }
+            }
+            loss
+        };
+        let mut own = std::mem::take(&mut self.own);
+        own.clear();
+        own.resize(gradient.len(), 0.0);
+        self.backward(&d_outputs, &vec![0.0; piece.len()], &mut own);
+        for (sum, own) in gradient.iter_mut().zip(&own) {
+            *sum += own;
+        }
+        self.own = own;
+        loss
     }
 
     fn actor_critic(&mut self) -> Option<&mut dyn ActorCritic> {
@@ -127,6 +218,8 @@ impl Student for ActorCriticStudent {
             unrolled: None,
             begin: [vec![], vec![]],
             predictions: Predictions::default(),
+            bytes: vec![],
+            own: vec![],
         })
     }
 }
@@ -163,19 +256,7 @@ impl ActorCritic for ActorCriticStudent {
             to.values.extend_from_slice(&self.predictions.values);
             return;
         }
-        let nodes = Arc::clone(&self.nodes);
-        let mut acts = std::mem::replace(&mut self.acts, nodes.net.activations(1));
-        let (mut h, mut c) = (vec![0.0; units], vec![0.0; units]);
-        for input in inputs.chunks_exact(width) {
-            to.memories.extend_from_slice(&h);
-            to.memories.extend_from_slice(&c);
-            let flat = &self.params.flat()[..nodes.net.params()];
-            nodes.net.forward(self.level, flat, &[input, &h, &c], 1, &mut acts);
-            h.copy_from_slice(acts.get(nodes.states[0].output));
-            c.copy_from_slice(acts.get(nodes.states[1].output));
-            self.predict(&acts, to);
-        }
-        self.acts = acts;
+        self.follow_from(&mut vec![0.0; 2 * units], inputs, to);
     }
 
     fn forward(&mut self, steps: usize, inputs: &[f32], memories: &[f32]) -> &Predictions {

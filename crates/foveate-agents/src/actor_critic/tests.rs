@@ -1,4 +1,4 @@
-use foveate_core::{ActorCritic, Grid, Pixels, Predictions};
+use foveate_core::{ActorCritic, Demonstration, Grid, Pixels, Predictions};
 
 use super::*;
 
@@ -292,5 +292,84 @@ fn impossible_settings_are_refused() {
     ] {
         let said = config.check().expect_err(why).to_string();
         assert!(said.contains(why), "{said}");
+    }
+}
+
+/// What is recorded of a demonstration is what the agent saw, and the error of a piece is that of the agent's own decisions, from
+/// the state that the steps before it leave; its gradient lowers it.
+#[test]
+fn an_expert_is_imitated() {
+    const STEPS: usize = 7;
+    let picture = ActorCriticConfig {
+        observation: vec![],
+        view: [6, 5, 6],
+        divisor: 255.0,
+        convolutions: vec![ConvolutionLayer { filters: 3, size: 2, stride: 1 }],
+        hidden: vec![4],
+        discrete: false,
+        actions: vec![[0.0, 4.0]],
+        ..ActorCriticConfig::default()
+    };
+    let grid = ActorCriticConfig { view: [2, 3, 1], divisor: 10.0, convolutions: vec![], ..picture.clone() };
+    for config in configs().into_iter().chain([picture, grid]) {
+        let flat = params(&config);
+        let mut agent = ActorCriticAgent::new(config.clone()).expect("good");
+        agent.set_params(&flat).expect("its own");
+        let (mut memory, n) = (agent.memory(), config.actions.len());
+        let mut demonstration = Demonstration { steps: STEPS, ..Demonstration::default() };
+        let mut errors = vec![];
+        for step in 0..STEPS {
+            let seen = numbers(3, step as u64);
+            let bytes: Vec<u8> =
+                numbers(180, step as u64).iter().map(|x| (100.0 * (x + 1.0)) as u8).collect();
+            let shape = PixelShape { frames: 2, height: 6, width: 5, channels: 3 };
+            let observation = match config.view {
+                [6, ..] => Observation::Image(Pixels::new(shape, &bytes).expect("as many")),
+                [2, ..] => Observation::Grid(Grid::new(2, 3, 1, &bytes[..6]).expect("as many")),
+                _ => Observation::Vector(&seen),
+            };
+            let decision = agent.act(observation, &mut memory, &mut ActContext::default()).expect("it fits");
+            let expert: Vec<f32> = match decision.logits {
+                Some(logits) => {
+                    let exp: Vec<f64> = logits.iter().map(|&x| f64::from(x).exp()).collect();
+                    errors.push(-(exp[step % 2] / exp.iter().sum::<f64>()).ln());
+                    (0..n).map(|i| f32::from(u8::from(i == step % 2))).collect()
+                }
+                None => {
+                    let share = 0.1 + 0.1 * step as f64;
+                    let wanted = config.actions.iter().map(|[low, high]| low + share * (high - low));
+                    wanted.map(|x| x as f32).collect()
+                }
+            };
+            if !config.discrete {
+                let mut error = 0.0;
+                let means = &memory.outputs[..n];
+                for ((&mean, &wanted), [low, high]) in means.iter().zip(&expert).zip(&config.actions) {
+                    error += (2.0 * f64::from(mean - wanted) / (high - low)).powi(2);
+                }
+                errors.push(error);
+            }
+            let StudyInputs { numbers, picture } = agent.study_inputs(&memory).expect("one of them");
+            demonstration.inputs.extend_from_slice(numbers);
+            if !picture.is_empty() {
+                demonstration.pictures.push(picture);
+            }
+            demonstration.actions.extend(expert);
+        }
+        let mut learner = student(&config);
+        assert_eq!(demonstration.inputs.len(), STEPS * learner.inputs());
+        assert_eq!(demonstration.pictures.is_empty(), learner.picture() == 0);
+        let mut gradient = vec![0.0; flat.len()];
+        let error = learner.study(&demonstration, 3..STEPS, 3, &mut gradient);
+        let expect: f64 = errors[3..].iter().sum();
+        assert!((error - expect).abs() < 1e-4 * expect, "{error} {errors:?}");
+        if config.lstm > 0 {
+            let forgetful = learner.study(&demonstration, 3..STEPS, 0, &mut vec![0.0; flat.len()]);
+            assert!((forgetful - error).abs() > 1e-5, "the steps before leave a trace");
+        }
+        let lower: Vec<f32> = flat.iter().zip(&gradient).map(|(x, g)| x - 1e-3 * g).collect();
+        learner.set_params(&lower).expect("finite");
+        let after = learner.study(&demonstration, 3..STEPS, 3, &mut gradient);
+        assert!(after < error, "{after} {error}");
     }
 }

@@ -1,22 +1,28 @@
 """An expert of Pong: it reads where the ball and the paddle are from the console's memory, goes where the ball will come, and
 tries on the emulator itself which part of the paddle the ball should meet.
 
-It decides for four frames at a time, as agents do that repeat each action four times. It plays every point alike: it takes
-the first part of the paddle, in a fixed order, that wins the point with this shot, moves as late as it can, and rests where
-it is until the ball is near. After a few points the same few points repeat until the episode ends.
+It decides for four frames at a time, as agents do that repeat each action four times. It plays every point alike: it follows
+the ball until that is near, then takes the first part of the paddle, in a fixed order, that wins the point with this shot. After
+a few points the same few points repeat until the episode ends.
+
+It follows the ball so that an agent can tell its paddle's place: one that sees changes only, as AttentionNeuron's keys do, does
+not see a paddle that rests. With FOLLOW and EFFORT as they are, no two of its states that look alike to an agent that sees
+patches without their places have different choices.
 """
 
 # Where the console keeps the places: the ball's column and row (0: there is no ball), and the row of our paddle.
 BALL_X, BALL_Y, PADDLE_Y = 49, 54, 51
 # Rows between which the ball stays, and the column at which it meets our paddle.
 TOP, BOTTOM, FACE = 44, 207, 187
-# Rows that the paddle can reach, and where it waits: anywhere this near to a row.
-HIGHEST, LOWEST, WAIT, NEAR = 38, 203, 120, 48
+# Rows that the paddle can reach, and where it waits for a ball.
+HIGHEST, LOWEST, WAIT = 38, 203, 120
+# Rows of the paddle minus rows of the ball while it follows it.
+FOLLOW = -4
 # The paddle moves in every second frame: by half of its last move, and by so much towards the button of the two frames before.
 PUSH = 5.8
 FRAMES = 4
-# Decisions that are planned, and what a button costs, so that the paddle rests rather than trembles.
-AHEAD, EFFORT = 5, 0.3
+# Decisions that are planned, and what a button costs in rows, so that the paddle rests rather than trembles.
+AHEAD, EFFORT = 5, 2.0
 # Rows of the paddle minus rows of the ball when they meet, in the order in which they are tried. Those come first that win most
 # points with few moves.
 OFFSETS = [-1, -2, -3, -4, -6, -7, -5, 2, 3, 1, 0, -9, -12, -15, 4, 6]
@@ -110,9 +116,9 @@ class Expert:
             return NOTHING
         _, y, paddle, _ = self.past[-1]
         left = self.left()
-        if left is None and abs(paddle - WAIT) <= NEAR:
-            return NOTHING
         target, decisions, part = WAIT, AHEAD, 1.0
+        if left is None and y > 0:
+            target = min(max(y + FOLLOW, HIGHEST), LOWEST)
         if left is not None:
             # The ball's way, unfolded at the walls.
             height = BOTTOM - TOP
