@@ -521,7 +521,9 @@ impl Learner for Imitation {
         let fresh = new.len().min(self.config.keep);
         let prioritised = self.config.priority > 0.0;
         if prioritised {
-            new.iter().for_each(|demonstration| self.errors.push(demonstration.steps));
+            for demonstration in &new {
+                self.errors.push(demonstration.steps);
+            }
             self.errors.keep(self.config.keep);
         }
         self.demonstrations.extend(new.into_iter().map(Arc::new));

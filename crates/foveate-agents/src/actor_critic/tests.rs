@@ -329,26 +329,20 @@ fn an_expert_is_imitated() {
                 _ => Observation::Vector(&seen),
             };
             let decision = agent.act(observation, &mut memory, &mut ActContext::default()).expect("it fits");
-            let expert: Vec<f32> = match decision.logits {
-                Some(logits) => {
-                    let exp: Vec<f64> = logits.iter().map(|&x| f64::from(x).exp()).collect();
-                    errors.push(-(exp[step % 2] / exp.iter().sum::<f64>()).ln());
-                    (0..n).map(|i| f32::from(u8::from(i == step % 2))).collect()
-                }
-                None => {
-                    let share = 0.1 + 0.1 * step as f64;
-                    let wanted = config.actions.iter().map(|[low, high]| low + share * (high - low));
-                    wanted.map(|x| x as f32).collect()
-                }
+            let (expert, error): (Vec<f32>, f64) = if let Some(logits) = decision.logits {
+                let exp: Vec<f64> = logits.iter().map(|&x| f64::from(x).exp()).collect();
+                let chosen = (0..n).map(|i| f32::from(u8::from(i == step % 2)));
+                (chosen.collect(), -(exp[step % 2] / exp.iter().sum::<f64>()).ln())
+            } else {
+                let share = 0.1 + 0.1 * step as f64;
+                let wanted = config.actions.iter().map(|[low, high]| low + share * (high - low));
+                let means = memory.outputs[..n].iter().zip(&config.actions);
+                let apart = means.zip(wanted.clone()).map(|((&mean, [low, high]), wanted)| {
+                    (2.0 * (f64::from(mean) - wanted) / (high - low)).powi(2)
+                });
+                (wanted.map(|x| x as f32).collect(), apart.sum())
             };
-            if !config.discrete {
-                let mut error = 0.0;
-                let means = &memory.outputs[..n];
-                for ((&mean, &wanted), [low, high]) in means.iter().zip(&expert).zip(&config.actions) {
-                    error += (2.0 * f64::from(mean - wanted) / (high - low)).powi(2);
-                }
-                errors.push(error);
-            }
+            errors.push(error);
             let StudyInputs { numbers, picture } = agent.study_inputs(&memory).expect("one of them");
             demonstration.inputs.extend_from_slice(numbers);
             if !picture.is_empty() {
