@@ -233,6 +233,32 @@ fn it_acts_as_its_agent_does_when_patches_are_missing() {
 }
 
 #[test]
+fn patches_are_left_out_by_seed_and_step_alone() {
+    for config in heads() {
+        let params = drawn(&config, 9);
+        let demonstration = drive(&mut agent(&config, &params), &film(4, 40));
+        let mut student = student(&config, &params);
+        let mut study = |dropout: Option<(f64, u64)>, piece: Range<usize>| {
+            if let Some((share, seed)) = dropout {
+                assert!(student.drop_patches(share, Seed::root(seed)));
+            }
+            let mut gradient = vec![0.0; params.len()];
+            (student.study(&demonstration, piece, 0, &mut gradient), gradient)
+        };
+        let all = study(None, 0..40);
+        let some = study(Some((0.4, 1)), 0..40);
+        assert!((all.0 - some.0).abs() > 1e-3, "what is left out matters to {:?}", config.head);
+        assert_eq!(study(None, 0..40), some, "the same until another seed comes");
+        assert_ne!(study(Some((0.4, 2)), 0..40), some);
+        if !matches!(config.head, HeadConfig::Recurrent(_)) {
+            let parts = [0..7, 7..40].map(|piece| study(Some((0.4, 1)), piece).0);
+            assert!((parts[0] + parts[1] - some.0).abs() < 1e-6 * some.0, "{parts:?} {}", some.0);
+        }
+        assert_eq!(study(Some((0.0, 1)), 0..40), all);
+    }
+}
+
+#[test]
 fn every_tensor_has_the_gradient_of_the_error() {
     for config in heads() {
         let mut agent = agent(&config, &drawn(&config, 4));

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::actor_critic::{LossSums, Sequence, SequenceLoss, SequenceScratch, study_sequence};
-use crate::{ActorCritic, DifferentiatedEpisode, PackedPictures, PolicyError, ValueNetwork, Windows};
+use crate::{ActorCritic, DifferentiatedEpisode, PackedPictures, PolicyError, Seed, ValueNetwork, Windows};
 
 /// The error of a policy that draws no actions from a distribution.
 pub fn no_actor_critic() -> PolicyError {
@@ -170,6 +170,14 @@ pub trait Student: Send {
             errors.push(self.study(demonstration, steps.clone(), burn_in, gradient));
         }
         Ok(())
+    }
+
+    /// From now on leaves out this share of the patches, `0.0..1.0`, of every step that is learnt from (dropout); which ones
+    /// depends on `seed` and on the number of the step in its demonstration, on nothing else. Returns whether this student can;
+    /// the default cannot.
+    fn drop_patches(&mut self, share: f64, seed: Seed) -> bool {
+        let _ = (share, seed);
+        false
     }
 
     /// Adds to `gradient` (`[n_params]`) the gradient of the negative return through policy and world, and returns the

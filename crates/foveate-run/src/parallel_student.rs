@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use foveate_core::{
-    ActorCritic, Demonstration, DifferentiatedEpisode, LossSums, Piece, PolicyError, Sequence, SequenceLoss,
-    SequenceScratch, Student, ValueNetwork, Windows, no_actor_critic, study_sequence,
+    ActorCritic, Demonstration, DifferentiatedEpisode, LossSums, Piece, PolicyError, Seed, Sequence,
+    SequenceLoss, SequenceScratch, Student, ValueNetwork, Windows, no_actor_critic, study_sequence,
 };
 
 use crate::pool::{Pool, lock, message};
@@ -31,6 +31,8 @@ pub struct ParallelStudent {
     replica: Replica,
     /// `[n_params]`: the most recent weights.
     flat: Vec<f32>,
+    /// The latest share and seed of [`Student::drop_patches`].
+    dropout: Option<(f64, Seed)>,
     pool: Arc<Mutex<Pool<GradientQueue>>>,
     /// Most threads, the caller's included.
     threads: usize,
@@ -59,6 +61,8 @@ struct GradientQueue {
 struct Batch {
     /// `[n_params]`
     flat: Vec<f32>,
+    /// Of [`Student::drop_patches`].
+    dropout: Option<(f64, Seed)>,
     /// Increases with every change of `flat`.
     version: u64,
     learns: Range<usize>,
@@ -121,7 +125,13 @@ impl ParallelStudent {
         let pool = Pool::new("replica", threads, shared);
         let spare = student.boxed_clone();
         let replica = Replica { student, spare, version: 0, scratch: SequenceScratch::default() };
-        ParallelStudent { replica, flat: Vec::new(), pool: Arc::new(Mutex::new(pool)), threads }
+        ParallelStudent {
+            replica,
+            flat: Vec::new(),
+            dropout: None,
+            pool: Arc::new(Mutex::new(pool)),
+            threads,
+        }
     }
 }
 
@@ -136,7 +146,7 @@ impl ParallelStudent {
         gradient: &mut [f32],
         mut receive: impl FnMut(&LossSums),
     ) -> Result<(), PolicyError> {
-        let ParallelStudent { replica, flat, pool, .. } = self;
+        let ParallelStudent { replica, flat, dropout, pool, .. } = self;
         let mut pool = lock(pool);
         pool.start(count, || {
             let mut replica = Replica::new(&*replica.spare);
@@ -146,9 +156,10 @@ impl ParallelStudent {
         if replica.version == 0 {
             // A clone, or a student that a panic left without weights.
             replica.student.set_params(flat)?;
+            replica.drop_patches(*dropout);
         }
         let mut batch = pool.shared().write();
-        batch.prepare(flat, replica.student.learns(), at_once);
+        batch.prepare(flat, *dropout, replica.student.learns(), at_once);
         replica.version = batch.version;
         drop(batch);
         let mut studied = Ok(());
@@ -196,9 +207,16 @@ impl Replica {
         }
     }
 
+    fn drop_patches(&mut self, dropout: Option<(f64, Seed)>) {
+        if let Some((share, seed)) = dropout {
+            self.student.drop_patches(share, seed);
+        }
+    }
+
     fn study(&mut self, batch: &Batch, index: usize, gradient: &mut [f32]) -> Result<LossSums, PolicyError> {
         if self.version != batch.version {
             self.student.set_params(&batch.flat)?;
+            self.drop_patches(batch.dropout);
             self.version = batch.version;
         }
         gradient[batch.learns.clone()].fill(0.0);
@@ -220,10 +238,11 @@ impl Replica {
 
 impl Batch {
     /// Sets the weights, and allocates `answers` results.
-    fn prepare(&mut self, flat: &[f32], learns: Range<usize>, answers: usize) {
+    fn prepare(&mut self, flat: &[f32], dropout: Option<(f64, Seed)>, learns: Range<usize>, answers: usize) {
         self.flat.clear();
         self.flat.extend_from_slice(flat);
         self.version += 1;
+        self.dropout = dropout;
         self.learns = learns;
         if self.answers.len() < answers {
             self.answers.resize_with(answers, Mutex::default);
@@ -314,6 +333,11 @@ impl Student for ParallelStudent {
         self.replica.student.study(demonstration, piece, burn_in, gradient)
     }
 
+    fn drop_patches(&mut self, share: f64, seed: Seed) -> bool {
+        self.dropout = Some((share, seed));
+        self.replica.student.drop_patches(share, seed)
+    }
+
     fn study_world(
         &mut self,
         episode: &DifferentiatedEpisode,
@@ -386,6 +410,7 @@ impl Student for ParallelStudent {
                 scratch: SequenceScratch::default(),
             },
             flat: self.flat.clone(),
+            dropout: self.dropout,
             pool: Arc::clone(&self.pool),
             threads: self.threads,
         })
@@ -444,6 +469,43 @@ mod tests {
         assert_ne!(expect[0], expect[1]);
         for threads in [0, 1, 2, 3, 16] {
             assert!(rounds(Box::new(ParallelStudent::new(real(), threads))) == expect, "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn any_number_of_threads_leaves_out_the_same_patches() {
+        let settings = serde_json::json!({
+            "senses": "picture", "image": [12, 12], "frames": 2, "codes": [2, 3], "learns": "all",
+            "actions": [[0.0, 1.0], [0.0, 1.0]], "head": { "kind": "dense", "hidden": [4] },
+        });
+        let mut alone = student("attention-neuron", &settings).expect("it learns");
+        let flat = initial_params("attention-neuron", &settings, Init::Torch, Seed::root(1)).expect("good");
+        let mut demonstration = demonstration(&*alone, 1, 10);
+        demonstration.inputs.fill(15.0);
+        for step in 0..10 {
+            let picture: Vec<u8> = (0..144).map(|i| (i * (step + 3) * 31 % 251) as u8).collect();
+            demonstration.pictures.push(&picture);
+        }
+        let demonstration = Arc::new(demonstration);
+        let pieces: Vec<Piece> =
+            (0..9).map(|i| Piece { demonstration: Arc::clone(&demonstration), steps: i..i + 1 }).collect();
+        let study = |student: &mut dyn Student, seed: Option<u64>| {
+            student.set_params(&flat).expect("as many");
+            if let Some(seed) = seed {
+                assert!(student.drop_patches(0.5, Seed::root(seed)));
+            }
+            let (mut gradient, mut errors) = (vec![0.0; flat.len()], vec![]);
+            student.study_all(&pieces, 0, &mut gradient, &mut errors).expect("good");
+            (gradient, errors)
+        };
+        let expect = [None, Some(1), Some(2)].map(|seed| study(&mut *alone, seed));
+        assert!(expect[0] != expect[1] && expect[1] != expect[2]);
+        for threads in [1, 2, 5] {
+            let fresh = student("attention-neuron", &settings).expect("it learns");
+            let mut group = ParallelStudent::new(fresh, threads);
+            let got = [None, Some(1), Some(2)].map(|seed| study(&mut group, seed));
+            assert!(got == expect, "{threads} threads");
+            assert!(study(&mut *group.boxed_clone(), None) == expect[2], "a copy with {threads} threads");
         }
     }
 

@@ -80,6 +80,7 @@ impl LearnerSettings for ImitationConfig {
             clip,
             in_turn,
             priority,
+            dropout,
             ..
         } = self;
         let refuse = |why: String| Err(LearnError::BadConfig { why });
@@ -111,6 +112,9 @@ impl LearnerSettings for ImitationConfig {
         }
         if !(0.0..=1.0).contains(&priority) {
             return refuse(format!("priority = {priority}; choose from 0 to 1"));
+        }
+        if !(0.0..1.0).contains(&dropout) {
+            return refuse(format!("dropout = {dropout}; it must be at least 0 and below 1"));
         }
         if in_turn && priority > 0.0 {
             return refuse(format!("in_turn and priority = {priority}; segments are drawn in one way only"));
@@ -188,6 +192,10 @@ pub struct ImitationConfig {
     /// prioritised replay; 0 for all alike. Left out of the configuration where it is 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub priority: f64,
+    /// Share of the patches, `0.0..1.0`, that is left out of every step that is learnt from, drawn anew for every update; for
+    /// agents that act without some of them. Left out of the configuration where it is 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub dropout: f64,
     /// Whether each step's squared error counts by what is at stake in it: by how much the worst action costs more than the
     /// best, as the expert says. Left out of the configuration when it is not so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -214,6 +222,7 @@ impl Default for ImitationConfig {
             clip: 1.0,
             in_turn: false,
             priority: 0.0,
+            dropout: 0.0,
             stakes: false,
             gaze: false,
         }
@@ -235,6 +244,7 @@ impl ImitationConfig {
             clip,
             in_turn,
             priority,
+            dropout,
             stakes,
             gaze,
             ..
@@ -242,7 +252,8 @@ impl ImitationConfig {
         let sizes = [self.keep, self.updates, self.pieces, self.piece, self.burn_in].map(|n| n as f64);
         let mut numbers = [&sizes[..], &[expert_rounds as f64, pushes, learning_rate, averaging]].concat();
         // Older states were all made with a clip of 1, not in turn, and from actions alone, and do not say so.
-        let last = priority != 0.0;
+        let very_last = dropout != 0.0;
+        let last = priority != 0.0 || very_last;
         let newest = expert_share != 0.0 || last;
         let newer = stakes || gaze || newest;
         numbers.extend((clip != 1.0 || in_turn || newer).then_some(clip));
@@ -250,6 +261,7 @@ impl ImitationConfig {
         numbers.extend(newer.then_some([f64::from(stakes), f64::from(gaze)]).into_iter().flatten());
         numbers.extend(newest.then_some(expert_share));
         numbers.extend(last.then_some(priority));
+        numbers.extend(very_last.then_some(dropout));
         numbers
     }
 }
@@ -291,6 +303,10 @@ impl Imitation {
                        transitions, with dqn or ppo";
             return Err(LearnError::BadConfig { why: why.into() });
         }
+        if config.dropout > 0.0 && !student.drop_patches(config.dropout, seed) {
+            let why = "dropout needs an agent that acts without some of its patches, as attention-neuron on pictures";
+            return Err(LearnError::BadConfig { why: why.into() });
+        }
         let adam = |params| Optimizer::adam(params, config.learning_rate, 0.9, 0.999);
         Ok(Imitation {
             descent: Descent::new("imitation", weights, seed, &mut *student, adam)?.with_clip(config.clip),
@@ -327,7 +343,11 @@ impl Imitation {
             return Ok(());
         }
         let Descent { seed, generation, .. } = self.descent;
-        let mut rng = seed.child("generation", generation).child("update", number).rng();
+        let seed = seed.child("generation", generation).child("update", number);
+        if self.config.dropout > 0.0 {
+            self.student.drop_patches(self.config.dropout, seed.child("dropout", 0));
+        }
+        let mut rng = seed.rng();
         let mut steps = 0;
         pieces.clear();
         drawn.clear();

@@ -14,7 +14,7 @@
 
 use std::ops::Range;
 
-use foveate_core::{Demonstration, PolicyError, Student};
+use foveate_core::{Demonstration, PolicyError, Seed, Student};
 use foveate_kernels::Level;
 use foveate_kernels::lstm_gradient::{Gradient, Learner, Targets};
 use foveate_kernels::patch_codes::{CodesGradient, CodesLearner};
@@ -37,6 +37,8 @@ pub struct PictureStudent {
     table: Vec<f32>,
     codes: CodesLearner,
     head: HeadLearner,
+    /// Share of the patches that is left out of every step, and what draws them.
+    dropout: Option<(f64, Seed)>,
     /// Pictures of the steps, the oldest first. Scratch, as all that follows.
     frames: Vec<u8>,
     /// `[patches]`: 1, or 0 for a patch that is missing.
@@ -49,6 +51,18 @@ pub struct PictureStudent {
     wanted: Vec<f32>,
     /// `[steps]`: the expert's choices, when the head's outputs are scores.
     choices: Vec<usize>,
+}
+
+/// Leaves each patch out with the probability `share`, but not the last one that is there.
+fn drop_some(present: &mut [f32], share: f64, seed: Seed) {
+    let mut rng = seed.rng();
+    let mut left = present.iter().filter(|one| **one != 0.0).count();
+    for one in present {
+        if rng.next_f64() < share && *one != 0.0 && left > 1 {
+            *one = 0.0;
+            left -= 1;
+        }
+    }
 }
 
 /// The part behind the codes.
@@ -84,6 +98,7 @@ impl PictureStudent {
             table: queries(shape.codes, shape.code_dim),
             head,
             codes,
+            dropout: None,
             frames: vec![],
             present: vec![0.0; shape.patches()],
             x: vec![],
@@ -150,6 +165,7 @@ impl Student for PictureStudent {
             level,
             codes,
             head,
+            dropout,
             frames,
             present,
             x,
@@ -183,8 +199,12 @@ impl Student for PictureStudent {
         }
         codes.clear();
         let packed = demonstration.inputs.chunks_exact(packed).skip(start);
-        for (stack, packed) in frames.windows(config.frames * area).step_by(area).zip(packed) {
+        let stacks = frames.windows(config.frames * area).step_by(area).zip(packed);
+        for (step, (stack, packed)) in (start..).zip(stacks) {
             unpack_patches(packed, present);
+            if let Some((share, seed)) = *dropout {
+                drop_some(present, share, seed.child("step", step as u64));
+            }
             // No agent acts without any patch, but a checkpoint may say so.
             let some = present.contains(&0.0) && present.contains(&1.0);
             codes.see(*level, stack, some.then_some(present));
@@ -234,7 +254,34 @@ impl Student for PictureStudent {
         error
     }
 
+    fn drop_patches(&mut self, share: f64, seed: Seed) -> bool {
+        self.dropout = (share > 0.0).then_some((share, seed));
+        true
+    }
+
     fn boxed_clone(&self) -> Box<dyn Student> {
         Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_left_out_but_never_the_last() {
+        let mut left = 0;
+        for step in 0..200 {
+            let mut present = [1.0; 100];
+            drop_some(&mut present, 0.3, Seed::root(1).child("step", step));
+            left += present.iter().filter(|one| **one == 1.0).count();
+        }
+        // 14,000 of 20,000 are expected, with a standard deviation of 65.
+        assert!((13_700..14_300).contains(&left), "{left}");
+        for seed in 0..100 {
+            let mut present = [0.0, 1.0, 1.0];
+            drop_some(&mut present, 0.99, Seed::root(seed));
+            assert!(present[0] == 0.0 && present[1] + present[2] >= 1.0, "{present:?}");
+        }
     }
 }
