@@ -9,7 +9,7 @@
 //! 1. The current weights run some episodes (in the first `expert_rounds` rounds the expert does), with
 //!    random disturbances, and the expert's action is recorded in every step. With
 //!    [`expert_share`](ImitationConfig::expert_share), the expert acts in some of the steps.
-//! 2. These episodes join the last `keep` episodes.
+//! 2. These episodes join the last `keep` episodes, or as many of the last as fit [`MOST_BYTES`].
 //! 3. Adam takes `updates` steps along the gradient of the squared error on `pieces` segments of `piece`
 //!    steps; half of the segments come from the newer half of the kept episodes, or, with
 //!    [`in_turn`](ImitationConfig::in_turn), one from each in turn, or, with
@@ -143,7 +143,7 @@ impl LearnerSettings for ImitationConfig {
         let steps = (self.keep as u64).saturating_mul(longest).min(steps);
         // A gaze comes with the picture that is seen, a byte each.
         let demonstrated = if self.gaze { observed.div_ceil(4) } else { demonstrated };
-        let bytes = steps.saturating_mul(4).saturating_mul(demonstrated);
+        let bytes = steps.saturating_mul(4).saturating_mul(demonstrated).min(MOST_BYTES);
         LearnerSize {
             memory: bytes.saturating_mul(4).saturating_add(vectors(params)),
             saved: bytes.saturating_add(params.saturating_mul(64)),
@@ -229,6 +229,10 @@ impl Default for ImitationConfig {
     }
 }
 
+/// Most bytes of demonstrations that are kept, their pictures run-length coded; the oldest are dropped first. The newest one is
+/// always kept.
+pub const MOST_BYTES: u64 = 800_000_000;
+
 /// Upper limit of every count; a larger number is a typing error.
 const MOST: usize = 100_000;
 
@@ -273,6 +277,8 @@ pub struct Imitation {
     descent: Descent,
     /// The last `keep` demonstrations, oldest first.
     demonstrations: VecDeque<Arc<Demonstration>>,
+    /// How many bytes of them are kept, [`MOST_BYTES`].
+    room: u64,
     /// The latest errors of their steps; empty without priorities.
     errors: Errors,
     /// How the returns of a round are reduced to the reported number.
@@ -311,12 +317,24 @@ impl Imitation {
         Ok(Imitation {
             descent: Descent::new("imitation", weights, seed, &mut *student, adam)?.with_clip(config.clip),
             demonstrations: VecDeque::new(),
+            room: MOST_BYTES,
             errors: Errors::default(),
             fitness: Fitness::Mean,
             measures: vec![],
             student,
             config,
         })
+    }
+
+    /// How many of the newest of these demonstrations are kept.
+    fn kept(&self, demonstrations: &VecDeque<Arc<Demonstration>>) -> usize {
+        let mut bytes = 0_u64;
+        let mut fits = |(index, demonstration): (usize, &Arc<Demonstration>)| {
+            bytes = bytes.saturating_add(bytes_of(demonstration));
+            index == 0 || bytes <= self.room
+        };
+        let newest = demonstrations.iter().rev().take(self.config.keep).enumerate();
+        newest.take_while(|newest| fits(*newest)).count()
     }
 
     /// Who acts in the round that is due, the expert or the learner, and how often disturbances occur.
@@ -477,6 +495,13 @@ impl Scratch {
     }
 }
 
+/// Bytes of a demonstration that is kept.
+fn bytes_of(demonstration: &Demonstration) -> u64 {
+    let Demonstration { inputs, pictures, actions, costs, gaze, .. } = demonstration;
+    let numbers = inputs.len() + actions.len() + costs.len() + 3 * gaze.iter().map(Vec::len).sum::<usize>();
+    (4 * numbers + 8 * (gaze.len() + pictures.len()) + pictures.packed().len()) as u64
+}
+
 /// A random number below `n`.
 pub(crate) fn below(rng: &mut Rng, n: usize) -> usize {
     rng.below(n as u64) as usize
@@ -538,17 +563,17 @@ impl Learner for Imitation {
             self.check_demonstration(demonstration).map_err(|why| LearnError::Experience { why })?;
         }
         let before = (self.descent.clone(), self.demonstrations.clone(), self.errors.clone());
-        let fresh = new.len().min(self.config.keep);
-        let prioritised = self.config.priority > 0.0;
+        let (recorded, prioritised) = (new.len(), self.config.priority > 0.0);
         if prioritised {
             for demonstration in &new {
                 self.errors.push(demonstration.steps);
             }
-            self.errors.keep(self.config.keep);
         }
         self.demonstrations.extend(new.into_iter().map(Arc::new));
-        let surplus = self.demonstrations.len().saturating_sub(self.config.keep);
-        self.demonstrations.drain(..surplus);
+        let kept = self.kept(&self.demonstrations);
+        self.demonstrations.drain(..self.demonstrations.len() - kept);
+        self.errors.keep(kept);
+        let fresh = recorded.min(kept);
         let mut scratch = Scratch::new(self.descent.current.len(), self.config.pieces);
         scratch.draws = prioritised.then(|| Draws::new(&self.errors, self.config.priority));
         if self.config.in_turn {
@@ -725,8 +750,9 @@ impl Learner for Imitation {
             errors = Errors::from_flat(flat, steps)?;
         }
         // A state saved with other settings may hold more demonstrations.
-        demonstrations.drain(..demonstrations.len().saturating_sub(self.config.keep));
-        errors.keep(self.config.keep);
+        let kept = self.kept(&demonstrations);
+        demonstrations.drain(..demonstrations.len() - kept);
+        errors.keep(kept);
         (self.descent, self.demonstrations, self.errors) = (descent, demonstrations, errors);
         Ok(())
     }

@@ -140,6 +140,32 @@ fn restored_goes_on(config: &ImitationConfig) {
 }
 
 #[test]
+fn demonstrations_are_bounded_in_bytes() {
+    for priority in [0.0, 0.5] {
+        let config = ImitationConfig { keep: 5, updates: 2, priority, ..small() };
+        let mut learner = new(config.clone());
+        // Three numbers a step.
+        learner.room = 12 * 60;
+        let steps = |learner: &Imitation| -> Vec<usize> {
+            learner.demonstrations.iter().map(|demonstration| demonstration.steps).collect()
+        };
+        round(&mut learner, 0);
+        assert_eq!(steps(&learner), [40, 7]);
+        round(&mut learner, 1);
+        assert_eq!(steps(&learner), [7, 40, 7], "the oldest goes first");
+        let mut other = new(config);
+        other.restore(&learner.state()).expect("its own");
+        other.room = learner.room;
+        round(&mut learner, 2);
+        round(&mut other, 2);
+        assert_eq!(learner.state(), other.state());
+        learner.room = 1;
+        round(&mut learner, 3);
+        assert_eq!(steps(&learner), [7], "the newest is always kept");
+    }
+}
+
+#[test]
 fn a_gradient_that_cannot_be_had_is_an_error_and_changes_nothing() {
     let mut learner = with(small(), ToyStudent::linear(2, 3).refusing());
     let before = learner.state();
