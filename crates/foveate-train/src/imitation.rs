@@ -256,16 +256,16 @@ impl ImitationConfig {
         let sizes = [self.keep, self.updates, self.pieces, self.piece, self.burn_in].map(|n| n as f64);
         let mut numbers = [&sizes[..], &[expert_rounds as f64, pushes, learning_rate, averaging]].concat();
         // Older states were all made with a clip of 1, not in turn, and from actions alone, and do not say so.
-        let very_last = dropout != 0.0;
-        let last = priority != 0.0 || very_last;
-        let newest = expert_share != 0.0 || last;
-        let newer = stakes || gaze || newest;
+        let with_dropout = dropout != 0.0;
+        let with_priority = priority != 0.0 || with_dropout;
+        let with_share = expert_share != 0.0 || with_priority;
+        let newer = stakes || gaze || with_share;
         numbers.extend((clip != 1.0 || in_turn || newer).then_some(clip));
         numbers.extend((in_turn || newer).then_some(f64::from(in_turn)));
         numbers.extend(newer.then_some([f64::from(stakes), f64::from(gaze)]).into_iter().flatten());
-        numbers.extend(newest.then_some(expert_share));
-        numbers.extend(last.then_some(priority));
-        numbers.extend(very_last.then_some(dropout));
+        numbers.extend(with_share.then_some(expert_share));
+        numbers.extend(with_priority.then_some(priority));
+        numbers.extend(with_dropout.then_some(dropout));
         numbers
     }
 }
