@@ -12,7 +12,7 @@ mod student;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use foveate_core::{
     ActContext, ActMode, ActionDistribution, Agent, Decision, Observation, ObservationSpace, PixelShape,
@@ -223,11 +223,10 @@ impl Eyes {
         Eyes { scales: config.observation.iter().filter_map(|&range| scale(range)).collect(), config }
     }
 
-    /// Writes the bytes, channels last, of which [`Eyes::read`] made the network's inputs for a grid or a picture.
-    fn bytes(&self, inputs: &[f32], to: &mut Vec<u8>) {
+    /// The bytes, channels last, of which [`Eyes::read`] made the network's inputs for a grid or a picture.
+    fn bytes(&self, inputs: &[f32]) -> Vec<u8> {
         let divisor = self.config.divisor as f32;
-        to.clear();
-        to.extend(inputs[..self.config.cells()].iter().map(|input| (input * divisor).round() as u8));
+        inputs[..self.config.cells()].iter().map(|input| (input * divisor + 0.5) as u8).collect()
     }
 
     /// Writes the network's inputs for these bytes; those of a grid to within rounding.
@@ -327,8 +326,8 @@ pub struct ActorCriticAgent {
 #[derive(Debug, Clone)]
 pub struct ActorCriticMemory {
     input: Vec<f32>,
-    /// The bytes of a grid or a picture, for demonstrations.
-    bytes: Vec<u8>,
+    /// The bytes of a grid or a picture, made when a demonstration asks for them.
+    bytes: OnceLock<Vec<u8>>,
     /// h and c of the LSTM; empty without one.
     h: Vec<f32>,
     c: Vec<f32>,
@@ -368,7 +367,7 @@ impl Policy for ActorCriticAgent {
         let config = &self.eyes.config;
         ActorCriticMemory {
             input: vec![0.0; config.inputs()],
-            bytes: Vec::with_capacity(config.cells()),
+            bytes: OnceLock::new(),
             h: vec![0.0; config.lstm],
             c: vec![0.0; config.lstm],
             acts: self.nodes.net.activations(1),
@@ -391,7 +390,7 @@ impl Policy for ActorCriticAgent {
         let ActorCriticMemory { input, bytes, h, c, acts, outputs, action } = memory;
         let Nodes { net, policy, value, states, .. } = &*self.nodes;
         self.eyes.read(observation, input)?;
-        self.eyes.bytes(input, bytes);
+        bytes.take();
         let (flat, log_std) = self.params.flat().split_at(net.params());
         match &states[..] {
             [of_h, of_c] => {
@@ -426,8 +425,11 @@ impl Policy for ActorCriticAgent {
     }
 
     fn study_inputs<'m>(&self, memory: &'m ActorCriticMemory) -> Result<StudyInputs<'m>, PolicyError> {
-        let numbers = if memory.bytes.is_empty() { &memory.input[..] } else { &[] };
-        Ok(StudyInputs { numbers, picture: &memory.bytes })
+        let ActorCriticMemory { input, bytes, .. } = memory;
+        if self.eyes.config.cells() == 0 {
+            return Ok(StudyInputs { numbers: input, picture: &[] });
+        }
+        Ok(StudyInputs { numbers: &[], picture: bytes.get_or_init(|| self.eyes.bytes(input)) })
     }
 
     fn recurrent_state(&self, memory: &ActorCriticMemory, state: &mut Vec<f32>) {

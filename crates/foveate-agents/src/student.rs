@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use foveate_core::{Demonstration, PolicyError, Student, TensorShape};
+use foveate_core::{ActorCritic, Demonstration, PolicyError, Student, TensorShape};
 use foveate_kernels::Level;
 use foveate_kernels::lstm_gradient::{Gradient, Learner, Targets};
 
@@ -120,6 +120,27 @@ pub(crate) fn chosen(
 ) -> impl Iterator<Item = usize> {
     let scores = demonstration.actions[piece.start * n..piece.end * n].chunks_exact(n);
     scores.map(|scores| (1..scores.len()).fold(0, |best, i| if scores[i] > scores[best] { i } else { best }))
+}
+
+/// Adds the gradient of `loss` on consecutive steps, from the state `memory` on, to `gradient`, and returns the loss; `loss` gets
+/// the network's outputs and writes their derivatives. The values learn nothing from it.
+pub(crate) fn study_outputs(
+    network: &mut impl ActorCritic,
+    steps: usize,
+    inputs: &[f32],
+    memory: &[f32],
+    loss: impl FnOnce(&[f32], &mut [f32]) -> f64,
+    gradient: &mut [f32],
+) -> f64 {
+    let outputs = &network.forward(steps, inputs, memory).outputs;
+    let mut d_outputs = vec![0.0; outputs.len()];
+    let loss = loss(outputs, &mut d_outputs);
+    let mut own = vec![0.0; gradient.len()];
+    network.backward(&d_outputs, &vec![0.0; steps], &mut own);
+    for (sum, own) in gradient.iter_mut().zip(&own) {
+        *sum += own;
+    }
+    loss
 }
 
 /// Added to what is at stake, so that steps in which nothing is at stake are not arbitrary.

@@ -12,7 +12,7 @@ use foveate_learn::{Activations, Unrolled};
 
 use super::{ActorCriticConfig, Eyes, Nodes};
 use crate::params::Params;
-use crate::student::{check_lengths, chosen};
+use crate::student::{check_lengths, chosen, study_outputs};
 
 /// Computes the gradients of the agent's distributions and values.
 #[derive(Debug)]
@@ -31,8 +31,6 @@ pub struct ActorCriticStudent {
     predictions: Predictions,
     /// Scratch of demonstrations: the bytes of a picture.
     bytes: Vec<u8>,
-    /// Scratch of demonstrations: the gradient of a piece.
-    own: Vec<f32>,
 }
 
 impl ActorCriticStudent {
@@ -52,7 +50,6 @@ impl ActorCriticStudent {
             begin: [vec![], vec![]],
             predictions: Predictions::default(),
             bytes: vec![],
-            own: vec![],
             nodes,
         })
     }
@@ -68,7 +65,7 @@ impl ActorCriticStudent {
     /// appends to `to`.
     fn follow_from(&mut self, memory: &mut [f32], inputs: &[f32], to: &mut Predictions) {
         let nodes = Arc::clone(&self.nodes);
-        let mut acts = std::mem::replace(&mut self.acts, nodes.net.activations(1));
+        let mut acts = std::mem::replace(&mut self.acts, nodes.net.activations(0));
         let (h, c) = memory.split_at_mut(self.eyes.config.lstm);
         for input in inputs.chunks_exact(self.encoded_len()) {
             to.memories.extend_from_slice(h);
@@ -173,18 +170,18 @@ impl Student for ActorCriticStudent {
             return 0.0;
         }
         let inputs = self.shown(demonstration, piece.clone());
-        let level = self.level;
-        let outputs = &self.forward(piece.len(), &inputs, &memory).outputs;
-        let mut d_outputs = vec![0.0; outputs.len()];
-        let loss = if self.eyes.config.discrete {
-            let choices: Vec<usize> = chosen(demonstration, piece.clone(), n).collect();
-            cross_entropy(level, &self.predictions.outputs, &choices, 1.0, &mut d_outputs)
-        } else {
+        let (level, discrete) = (self.level, self.eyes.config.discrete);
+        let halves: Vec<f32> = self.eyes.ranges().map(|(half, _)| half).collect();
+        let loss = |outputs: &[f32], d_outputs: &mut [f32]| {
+            if discrete {
+                let choices: Vec<usize> = chosen(demonstration, piece.clone(), n).collect();
+                return cross_entropy(level, outputs, &choices, 1.0, d_outputs);
+            }
             let wanted = demonstration.actions[piece.start * n..piece.end * n].chunks_exact(n);
-            let means = self.predictions.outputs.chunks_exact(2 * n);
             let mut loss = 0.0;
-            for ((wanted, means), d_means) in wanted.zip(means).zip(d_outputs.chunks_exact_mut(2 * n)) {
-                for (i, (half, _)) in self.eyes.ranges().enumerate() {
+            let rows = outputs.chunks_exact(2 * n).zip(d_outputs.chunks_exact_mut(2 * n));
+            for (wanted, (means, d_means)) in wanted.zip(rows) {
+                for (i, half) in halves.iter().enumerate() {
                     let error = (means[i] - wanted[i]) / half;
                     loss += f64::from(error * error);
                     d_means[i] = 2.0 * error / half;
@@ -192,15 +189,7 @@ impl Student for ActorCriticStudent {
             }
             loss
         };
-        let mut own = std::mem::take(&mut self.own);
-        own.clear();
-        own.resize(gradient.len(), 0.0);
-        self.backward(&d_outputs, &vec![0.0; piece.len()], &mut own);
-        for (sum, own) in gradient.iter_mut().zip(&own) {
-            *sum += own;
-        }
-        self.own = own;
-        loss
+        study_outputs(self, piece.len(), &inputs, &memory, loss, gradient)
     }
 
     fn actor_critic(&mut self) -> Option<&mut dyn ActorCritic> {
@@ -219,7 +208,6 @@ impl Student for ActorCriticStudent {
             begin: [vec![], vec![]],
             predictions: Predictions::default(),
             bytes: vec![],
-            own: vec![],
         })
     }
 }

@@ -13,7 +13,7 @@ use foveate_learn::{Activations, Unrolled};
 use super::network::{self, Nodes};
 use super::{S3taConfig, scale};
 use crate::params::Params;
-use crate::student::{check_lengths, chosen};
+use crate::student::{check_lengths, chosen, study_outputs};
 
 /// Computes the gradients of the agent's distribution and values.
 #[derive(Debug)]
@@ -166,15 +166,8 @@ impl Student for S3taStudent {
         let inputs = self.shown(demonstration, piece.clone());
         let choices: Vec<usize> = chosen(demonstration, piece.clone(), actions).collect();
         let level = self.level;
-        let outputs = &self.forward(piece.len(), &inputs, &memory).outputs;
-        let mut d_outputs = vec![0.0; outputs.len()];
-        let loss = cross_entropy(level, outputs, &choices, 1.0, &mut d_outputs);
-        let mut own = vec![0.0; gradient.len()];
-        self.backward(&d_outputs, &vec![0.0; piece.len()], &mut own);
-        for (sum, own) in gradient.iter_mut().zip(&own) {
-            *sum += own;
-        }
-        loss
+        let loss = |outputs: &[f32], d: &mut [f32]| cross_entropy(level, outputs, &choices, 1.0, d);
+        study_outputs(self, piece.len(), &inputs, &memory, loss, gradient)
     }
 
     fn actor_critic(&mut self) -> Option<&mut dyn ActorCritic> {
