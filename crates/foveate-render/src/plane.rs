@@ -1,8 +1,9 @@
 //! Planes: their visibility, their texture, and their light, which OpenGL computes at the points of a grid and interpolates.
 
 use crate::lanes::{
-    LANES, V3, Wide, Wide3, Words, add, clamp01, cross, dot, floor, max, min, pack, scale, select, sub,
+    LANES, V3, Wide, Wide3, Words, add, clamp01, cross, dot, floor, mask, max, min, pack, scale, select, sub,
 };
+use crate::layer::any;
 use crate::light::{Lamps, MAX_SHADOWS, Paint, lit};
 use crate::solid::Ends;
 use crate::view::{Polygon, View, mirror_direction, mirror_point};
@@ -367,6 +368,9 @@ impl Plane {
         let [ax, ay, _] = self.axes;
         let [ku, kv] = texture.per_metre;
         let mut rgb = [[0.0; LANES]; 3];
+        let (mut u, mut v, mut blend) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
+        // Texels along a side of the two mipmaps that are mixed.
+        let (mut fine_side, mut coarse_side) = ([0.0; LANES], [0.0; LANES]);
         for i in 0..LANES {
             let inverse = 1.0 / (n[0] * x[i] + (n[1] * y[i] + n[2]));
             let along = ax[0] * x[i] + (ax[1] * y[i] + ax[2]);
@@ -380,14 +384,35 @@ impl Plane {
             let level = max(rho, 1.0);
             let octave = f32::from_bits(level.to_bits() & 0x7f80_0000);
             let m = f32::from_bits(level.to_bits() & 0x007f_ffff | 0x3f80_0000);
-            let blend = FIT[0] + m * (FIT[1] + m * (FIT[2] + m * FIT[3]));
-            let (u, v) = (texture.offset[0] + lx[i] * ku, texture.offset[1] + ly[i] * kv);
-            let (u, v) = (u - floor(u), v - floor(v));
+            blend[i] = FIT[0] + m * (FIT[1] + m * (FIT[2] + m * FIT[3]));
             let side = texture.texels * (1.0 / octave);
-            let fine = mipmap(u, v, max(floor(side), 1.0), texture.border_half);
-            let coarse = mipmap(u, v, max(floor(0.5 * side), 1.0), texture.border_half);
-            let first = fine.0 + (coarse.0 - fine.0) * blend;
-            let border = fine.1 + (coarse.1 - fine.1) * blend;
+            fine_side[i] = max(floor(side), 1.0);
+            coarse_side[i] = max(floor(0.5 * side), 1.0);
+            let (along, across) = (texture.offset[0] + lx[i] * ku, texture.offset[1] + ly[i] * kv);
+            u[i] = along - floor(along);
+            v[i] = across - floor(across);
+        }
+        let mut at_edges = [0; LANES];
+        for i in 0..LANES {
+            // Half a window of the coarser mipmap, and the border.
+            let reach = 1.5 / coarse_side[i] + texture.border_half;
+            at_edges[i] = mask(min(to_edge(u[i]), to_edge(v[i])) <= reach);
+        }
+        if !any(&at_edges) {
+            // Every pixel is within one field.
+            for i in 0..LANES {
+                let first = (u[i] < 0.5) == (v[i] < 0.5);
+                for c in 0..3 {
+                    rgb[c][i] = select(first, texture.first[c], texture.second[c]);
+                }
+            }
+            return rgb;
+        }
+        for i in 0..LANES {
+            let fine = mipmap(u[i], v[i], fine_side[i], texture.border_half);
+            let coarse = mipmap(u[i], v[i], coarse_side[i], texture.border_half);
+            let first = fine.0 + (coarse.0 - fine.0) * blend[i];
+            let border = fine.1 + (coarse.1 - fine.1) * blend[i];
             for c in 0..3 {
                 let fields = texture.second[c] + (texture.first[c] - texture.second[c]) * first;
                 rgb[c][i] = fields + (texture.border[c] - fields) * border;
@@ -395,6 +420,12 @@ impl Plane {
         }
         rgb
     }
+}
+
+/// How far a place in a period, from 0 to 1, is from the next edge of a field.
+#[inline(always)]
+fn to_edge(u: f32) -> f32 {
+    min(min(u, (u - 0.5).abs()), 1.0 - u)
 }
 
 /// log2(m) for m from 1 to 2, within 2e-3: a least-squares fit.
@@ -415,19 +446,18 @@ fn fields(u: f32, side: f32, inverse: f32, border_half: f32) -> (f32, f32) {
     let at = u * side - 0.5;
     let texel = floor(at);
     let part = at - texel;
-    // The weight of everything up to a point: two texels, whose windows have three ends.
-    let (f0, b0) = up_to(texel * inverse, border_half);
-    let (f1, b1) = up_to((texel + 1.0) * inverse, border_half);
-    let (f2, b2) = up_to((texel + 2.0) * inverse, border_half);
-    let mix = |x0: f32, x1: f32, x2: f32| ((x1 - x0) + ((x2 - x1) - (x1 - x0)) * part) * side;
-    (mix(f0, f1, f2), mix(b0, b1, b2))
-}
-
-/// The length of the first half and of the border from 0 to x.
-#[inline(always)]
-fn up_to(x: f32, border_half: f32) -> (f32, f32) {
-    let whole = floor(x);
-    let rest = x - whole;
-    let border = whole * (2.0 * border_half) + min(rest, border_half) + max(rest - (1.0 - border_half), 0.0);
-    (0.5 * whole + min(rest, 0.5), border)
+    // The weight of everything up to a point: two texels, whose windows have three ends. With two texels or more, the first is
+    // at -1/2 or above, the second from 0 to 1, the last from 0 to 3/2.
+    let [x0, x1, x2] = [texel * inverse, (texel + 1.0) * inverse, (texel + 2.0) * inverse];
+    let f = [min(max(x0, 0.0), 0.5), min(x1, 0.5), min(x2, 0.5) + max(x2 - 1.0, 0.0)];
+    let (near, far) = (border_half, 1.0 - border_half);
+    let b = [
+        min(max(x0, -near), near) + max(x0 - far, 0.0),
+        min(x1, near) + max(x1 - far, 0.0),
+        min(x2, near) + min(max(x2 - far, 0.0), 2.0 * near),
+    ];
+    let mix = |x: [f32; 3]| ((x[1] - x[0]) + ((x[2] - x[1]) - (x[1] - x[0])) * part) * side;
+    // A single texel is the mean of all.
+    let single = side < 2.0;
+    (select(single, 0.5, mix(f)), select(single, min(2.0 * near, 1.0), mix(b)))
 }
