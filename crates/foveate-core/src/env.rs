@@ -88,7 +88,7 @@ pub trait Env: Send {
     }
 
     /// Writes to `points` where the scripted expert looks on the current observation's picture; no points when nothing
-    /// matters. Worlds that change the picture of another one have no gaze.
+    /// matters. A world that shows things elsewhere, or at another time, has no gaze.
     ///
     /// # Errors
     /// [`EnvError::NoGaze`] when this world does not say, which is the default, [`EnvError::NeedsReset`] when no episode is

@@ -3,8 +3,8 @@
 mod oracle;
 
 use foveate_core::{
-    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, Image, ImageBuf, Observation, ObservationSpace,
-    PixelShape, Step,
+    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, GazePoint, Image, ImageBuf, Observation,
+    ObservationSpace, PixelShape, Step,
 };
 use foveate_envs::car_racing;
 use foveate_envs::registry::EnvRequest;
@@ -109,6 +109,14 @@ impl Env for Counter {
         let did = self.did.iter().map(|&x| Fact::Number(x)).collect();
         Fact::Group(vec![("lives", Fact::Count(lives)), ("did", Fact::List(did))])
     }
+    fn costs(&mut self, costs: &mut Vec<f64>) -> Result<(), EnvError> {
+        *costs = vec![0.5; 3];
+        Ok(())
+    }
+    fn gaze(&mut self, points: &mut Vec<GazePoint>) -> Result<(), EnvError> {
+        *points = [0.0, 0.25, 0.5, 0.75, 1.0].map(|y| GazePoint { x: 0.5, y, weight: 1.0 }).to_vec();
+        Ok(())
+    }
     fn boxed_clone(&self) -> Box<dyn Env> {
         Box::new(self.clone())
     }
@@ -210,6 +218,22 @@ fn rows_of_every_picture_become_black() {
     env.reset(Some(1));
     env.step(Action::Continuous(&[0.0])).expect("fine");
     assert_eq!(rows(&env), [0, 0], "all of it");
+}
+
+#[test]
+fn the_expert_looks_at_what_is_shown() {
+    let looks = |text: &str| {
+        let (mut world, mut points, mut costs) = (wrap(text, true, true), vec![], vec![]);
+        world.reset(Some(1));
+        world.costs(&mut costs).expect("the world's own");
+        assert_eq!(costs, [0.5; 3], "{text}");
+        world.gaze(&mut points).map(|()| points.iter().map(|point| point.y).collect::<Vec<_>>())
+    };
+    assert_eq!(looks("repeat:4"), Ok(vec![0.0, 0.25, 0.5, 0.75, 1.0]));
+    assert_eq!(looks("grey+resize:16x16"), Ok(vec![0.0, 0.25, 0.5, 0.75, 1.0]));
+    assert_eq!(looks("resize:16x16+blank:bottom=4"), Ok(vec![0.0, 0.25, 0.5]));
+    assert_eq!(looks("resize:16x16+blank:bottom=4+blank:top=8"), Ok(vec![0.5]));
+    assert_eq!(looks("stack:2"), Err(EnvError::NoGaze { env: "counter".into() }));
 }
 
 #[test]

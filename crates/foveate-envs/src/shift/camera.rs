@@ -15,6 +15,10 @@ impl Shake {
 }
 
 impl Operator for Shake {
+    fn moves_things(&self) -> bool {
+        true
+    }
+
     fn look(&mut self, picture: &mut Picture<'_>, now: &Moment<'_>) {
         let most = now.amount * picture.scale();
         let mut rng = now.dice.rng();

@@ -195,6 +195,15 @@ pub static SHIFTS: Registry<ShiftDescriptor> = Registry::new(
             make: |_, _| Box::new(color::Hue),
         },
         &ShiftDescriptor {
+            name: "colors",
+            about: "each channel scaled and made lighter or darker at random, otherwise in every episode",
+            target: Target::Picture,
+            unit: "largest change of the scale, and of the light as a share of half of full brightness",
+            amounts: [0.1, 0.2, 0.4, 0.6, 0.8],
+            knobs: &[],
+            make: |_, _| Box::new(color::Colors::new()),
+        },
+        &ShiftDescriptor {
             name: "blur",
             about: "Gaussian blur",
             target: Target::Picture,

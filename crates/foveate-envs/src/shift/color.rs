@@ -1,5 +1,7 @@
 //! Light and colour.
 
+use foveate_core::{Image, Seed};
+
 use super::operator::{Moment, Operator, Picture};
 
 /// Adds the same amount to every byte.
@@ -63,6 +65,35 @@ impl Operator for Hue {
                 *byte = ((sum + 32768) >> 16).clamp(0, 255) as u8;
             }
         }
+    }
+}
+
+/// Scales every channel and adds to it, by amounts that are drawn for every episode: the same for all channels, and for each.
+#[derive(Debug, Clone)]
+pub(super) struct Colors {
+    /// A factor and a summand from -1 to 1: of all channels, then of each.
+    draws: [[f64; 2]; 4],
+}
+
+impl Colors {
+    pub(super) const fn new() -> Self {
+        Colors { draws: [[0.0; 2]; 4] }
+    }
+}
+
+impl Operator for Colors {
+    fn begin(&mut self, _: Image<'_>, dice: Seed) {
+        let mut rng = dice.rng();
+        self.draws = self.draws.map(|draws| draws.map(|_| rng.uniform(-1.0, 1.0)));
+    }
+
+    fn look(&mut self, picture: &mut Picture<'_>, now: &Moment<'_>) {
+        let [all, each @ ..] = self.draws;
+        picture.map(&each.map(|each| {
+            let factor = 1.0 + now.amount * (all[0] + each[0]) / 2.0;
+            let summand = now.amount * (all[1] + each[1]) / 2.0 * 127.5;
+            table(|byte| byte * factor + summand)
+        }));
     }
 }
 

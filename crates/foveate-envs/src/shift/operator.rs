@@ -24,6 +24,11 @@ pub trait Operator: BoxedClone + Send {
     /// Moves, adds and removes sensors; called while the shift is on. May be called again for the same step.
     fn arrange(&mut self, _sensors: &mut Sensors, _now: &Moment<'_>) {}
 
+    /// Whether things are seen in other places of the picture than where they are in the world.
+    fn moves_things(&self) -> bool {
+        false
+    }
+
     /// Draws a new order of the sensors from now on; whether it can.
     fn shuffle_now(&mut self) -> bool {
         false

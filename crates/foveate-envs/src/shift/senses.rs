@@ -121,6 +121,10 @@ impl Shuffle {
 }
 
 impl Operator for Shuffle {
+    fn moves_things(&self) -> bool {
+        true
+    }
+
     fn begin(&mut self, _: Image<'_>, dice: Seed) {
         (self.episode, self.asked, self.drawn) = (dice, 0, None);
     }

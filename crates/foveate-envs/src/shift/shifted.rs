@@ -1,8 +1,8 @@
 //! A world with a plan of shifts applied.
 
 use foveate_core::{
-    Action, ActionBuf, Env, EnvError, EnvSpec, Fact, GridView, IMAGE, Image, ImageBuf, Observation,
-    ObservationSpace, PRESENT, Parts, PixelShape, Pixels, SENSORS, Seed, StateEdit, Step,
+    Action, ActionBuf, Env, EnvError, EnvSpec, Fact, GazePoint, GridView, IMAGE, Image, ImageBuf,
+    Observation, ObservationSpace, PRESENT, Parts, PixelShape, Pixels, SENSORS, Seed, StateEdit, Step,
 };
 
 use super::catalogue::{Kind, Senses, Target};
@@ -571,6 +571,18 @@ impl Env for Shifted {
     /// The world's own expert, which is not affected by shifts.
     fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
         self.env.expert(action)
+    }
+
+    fn costs(&mut self, costs: &mut Vec<f64>) -> Result<(), EnvError> {
+        self.env.costs(costs)
+    }
+
+    /// Where the world's own expert looks, while no shift moves what is seen.
+    fn gaze(&mut self, points: &mut Vec<GazePoint>) -> Result<(), EnvError> {
+        if self.stages.iter().any(|stage| stage.operator.moves_things()) {
+            return Err(EnvError::NoGaze { env: self.spec.id.clone() });
+        }
+        self.env.gaze(points)
     }
 
     fn sensor_order(&self) -> Option<&[u32]> {

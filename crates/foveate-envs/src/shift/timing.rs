@@ -23,6 +23,10 @@ impl Delay {
 }
 
 impl Operator for Delay {
+    fn moves_things(&self) -> bool {
+        true
+    }
+
     fn begin(&mut self, _: Image<'_>, _: Seed) {
         self.first = None;
     }
@@ -53,6 +57,10 @@ impl Lost {
 }
 
 impl Operator for Lost {
+    fn moves_things(&self) -> bool {
+        true
+    }
+
     fn begin(&mut self, _: Image<'_>, _: Seed) {
         self.any = false;
     }

@@ -1,7 +1,7 @@
 //! A world with wrappers applied.
 
 use foveate_core::{
-    Action, ActionBuf, Env, EnvError, EnvSpec, Fact, GridView, IMAGE, ImageBuf, Observation,
+    Action, ActionBuf, Env, EnvError, EnvSpec, Fact, GazePoint, GridView, IMAGE, ImageBuf, Observation,
     ObservationSpace, Parts, PixelShape, Pixels, Rng, Seed, StateEdit, Step,
 };
 
@@ -452,6 +452,26 @@ impl Env for Wrapped {
     /// The world's own expert, asked once per step of the wrapped world.
     fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
         self.env.expert(action)
+    }
+
+    fn costs(&mut self, costs: &mut Vec<f64>) -> Result<(), EnvError> {
+        self.env.costs(costs)
+    }
+
+    /// Where the world's own expert looks, on the rows that are not blank; none when observations are stacked, which show
+    /// other moments, too.
+    fn gaze(&mut self, points: &mut Vec<GazePoint>) -> Result<(), EnvError> {
+        if self.wrappers.stack.is_some() {
+            return Err(EnvError::NoGaze { env: self.spec.id.clone() });
+        }
+        self.env.gaze(points)?;
+        if let Some(Pictures { to, .. }) = &self.pictures {
+            let rows = to.height as f32;
+            let [top, bottom] =
+                [self.wrappers.blank.top, self.wrappers.blank.bottom].map(|rows| rows.unwrap_or(0) as f32);
+            points.retain(|point| point.y * rows >= top && (bottom == 0.0 || point.y * rows < rows - bottom));
+        }
+        Ok(())
     }
 
     /// The world's own order; `None` when vectors are stacked, which have more sensors than the world.

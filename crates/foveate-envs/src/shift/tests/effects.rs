@@ -53,6 +53,14 @@ impl Env for Flat {
     fn state(&self) -> Fact {
         Fact::List(self.done.iter().map(|x| Fact::Number(*x)).collect())
     }
+    fn costs(&mut self, costs: &mut Vec<f64>) -> Result<(), EnvError> {
+        *costs = vec![0.5; 6];
+        Ok(())
+    }
+    fn gaze(&mut self, points: &mut Vec<GazePoint>) -> Result<(), EnvError> {
+        *points = vec![GazePoint { x: 0.25, y: 0.75, weight: 1.0 }];
+        Ok(())
+    }
     fn boxed_clone(&self) -> Box<dyn Env> {
         Box::new(self.clone())
     }
@@ -111,6 +119,55 @@ fn colours_turn() {
     world.reset(None);
     // A third of a turn: red becomes green.
     assert_eq!(&frame(&world)[..3], [0, 200, 0]);
+}
+
+#[test]
+fn colours_are_others_in_every_episode() {
+    let mut world = Shifted::new(flat(continuous()), &plan("colors:3")).expect("a picture");
+    let mut pictures = Vec::new();
+    for seed in 1..=20 {
+        world.reset(Some(seed));
+        let first = frame(&world);
+        assert!(first.chunks_exact(3).all(|pixel| pixel == &first[..3]), "{seed}");
+        // Red grows by one in each step, and nothing else changes.
+        world.step(Action::Continuous(&[0.0, 0.0])).expect("a good action");
+        let second = frame(&world);
+        assert_eq!(second[1..3], first[1..3], "{seed}");
+        assert!(first[0].abs_diff(second[0]) <= 2, "{seed}");
+        pictures.push([first[0], first[1], first[2]]);
+    }
+    // Scaled by 0.6 to 1.4, and 51 darker to 51 lighter.
+    let channels = pictures.as_flattened();
+    assert!(channels.iter().all(|&byte| (9..=191).contains(&byte)), "{channels:?}");
+    let (least, most) = (channels.iter().min().expect("some"), channels.iter().max().expect("some"));
+    assert!(*least < 70 && *most > 130, "{channels:?}");
+    assert!(pictures.iter().any(|[r, g, b]| r.abs_diff(*g) > 10 || g.abs_diff(*b) > 10), "{pictures:?}");
+}
+
+#[test]
+fn the_expert_looks_where_things_stay() {
+    let point = GazePoint { x: 0.25, y: 0.75, weight: 1.0 };
+    for (text, looks) in [
+        ("colors:3+noise:2+blur:1+bar:3", true),
+        ("background-still:3+sticky:2+dropout:1", true),
+        ("shake:1", false),
+        ("colors:3+delay:1", false),
+        ("drop:1", false),
+        ("shuffle:5:patch=4", false),
+        ("missing:1:patch=4", true),
+    ] {
+        let mut world = Shifted::new(flat(continuous()), &plan(text)).expect("a picture");
+        world.reset(Some(1));
+        let (mut points, mut costs) = (vec![], vec![]);
+        match world.gaze(&mut points) {
+            Ok(()) => assert!(looks && points == [point], "{text}: {points:?}"),
+            Err(error) => {
+                assert!(!looks && error == EnvError::NoGaze { env: "flat".into() }, "{text}: {error}");
+            }
+        }
+        world.costs(&mut costs).expect("the world's own");
+        assert_eq!(costs, [0.5; 6], "{text}");
+    }
 }
 
 #[test]

@@ -4,7 +4,8 @@ mod effects;
 mod senses;
 
 use foveate_core::{
-    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, ImageBuf, Observation, ObservationSpace, Step,
+    Action, ActionSpace, Env, EnvError, EnvSpec, Fact, GazePoint, ImageBuf, Observation, ObservationSpace,
+    Step,
 };
 
 use super::*;
