@@ -49,6 +49,12 @@ pub trait Env: Send {
     /// The current observation: after `reset` the first one, after the last step the final one.
     fn observation(&self) -> Observation<'_>;
 
+    /// What an episode counts in which the rewards added up to `total`: that sum, unless episodes of this world are of
+    /// different tasks, whose sums cannot be compared. Asked at the end of the episode.
+    fn score(&self, total: f64) -> f64 {
+        total
+    }
+
     /// Renders the world for people into `view`, at the size of `view`.
     ///
     /// # Errors

@@ -435,6 +435,9 @@ impl Episode {
             return Err(self.broken_at(self.begun, format!("the reward is {}", outcome.reward)).into());
         }
         self.count(outcome);
+        if self.over {
+            self.result.total = env.score(self.result.total);
+        }
         self.context.reward = outcome.reward;
         self.context.choice = choice;
         Ok(outcome)

@@ -405,7 +405,7 @@ impl RolloutJob {
 /// The result of an episode.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct EpisodeResult {
-    /// Sum of rewards.
+    /// Sum of rewards, or the [score](Env::score) that the world makes of it.
     pub total: f64,
     /// Steps taken.
     pub steps: u64,

@@ -7,6 +7,7 @@ pub mod car_racing;
 pub mod cartpole_swingup;
 pub mod digits;
 pub mod lane;
+pub mod levels;
 pub mod minigrid;
 pub mod random;
 pub mod registry;

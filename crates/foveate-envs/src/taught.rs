@@ -47,6 +47,10 @@ impl Env for Taught {
         self.env.observation()
     }
 
+    fn score(&self, total: f64) -> f64 {
+        self.env.score(total)
+    }
+
     fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
         self.env.render(view)
     }

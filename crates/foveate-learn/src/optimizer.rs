@@ -115,6 +115,18 @@ impl Optimizer {
         Optimizer { config, steps: 0, first, second }
     }
 
+    /// Replaces the numbers among its settings and keeps its means.
+    ///
+    /// # Panics
+    /// When `config` is of another kind, or needs other means.
+    pub fn set_config(&mut self, config: OptimizerConfig) {
+        let Optimizer { first, second, .. } = Optimizer::new(config, self.first.len().max(self.second.len()));
+        let same = std::mem::discriminant(&config) == std::mem::discriminant(&self.config);
+        let fits = (first.len(), second.len()) == (self.first.len(), self.second.len());
+        assert!(same && fits, "{config:?} needs other means than {:?}", self.config);
+        self.config = config;
+    }
+
     /// Number of steps made.
     pub const fn steps(&self) -> u64 {
         self.steps

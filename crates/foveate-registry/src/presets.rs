@@ -120,6 +120,13 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/s3ta-small.toml"),
         },
         &Preset {
+            name: "s3ta-population",
+            summary: "several Atari games at once: S3TA for few cores by population-based training",
+            agent: "s3ta",
+            open: false,
+            text: include_str!("../presets/s3ta-population.toml"),
+        },
+        &Preset {
             name: "s3ta",
             summary: "S3TA as published, 500,000,000 steps by V-trace; for machines with many cores",
             agent: "s3ta",

@@ -2,7 +2,7 @@
 //!
 //! [`LEARNERS`] is the only list: it has a descriptor for each evolution strategy, for
 //! [imitation](crate::imitation), [gradients through a world](crate::short_horizon), [deep Q-learning](crate::dqn) and [policy
-//! gradients](crate::ppo), [V-trace](crate::vtrace), and for every learner that a program registers at start-up. Recipes, help, completions and tests read it; no other code knows a learner by name. A custom learner is a type with its
+//! gradients](crate::ppo), [V-trace](crate::vtrace), [populations](crate::population), and for every learner that a program registers at start-up. Recipes, help, completions and tests read it; no other code knows a learner by name. A custom learner is a type with its
 //! settings ([`LearnerSettings`]) and one descriptor:
 //!
 //! ```
@@ -22,14 +22,20 @@ use foveate_core::{Descriptor, LearnError, Learner, Registry, Seed, Student};
 use toml::Table;
 
 use crate::recipe::Fitness;
-use crate::{dqn, evolution, imitation, ppo, short_horizon, vtrace};
+use crate::{dqn, evolution, imitation, population, ppo, short_horizon, vtrace};
 
 /// All learners: first the evolution strategies, the default at the front, then the others.
 pub static LEARNERS: Registry<LearnerDescriptor> = Registry::new("strategy", &LIST);
 
 /// Learners other than evolution strategies, one entry each.
-const OTHERS: [LearnerDescriptor; 5] =
-    [imitation::DESCRIPTOR, short_horizon::DESCRIPTOR, dqn::DESCRIPTOR, ppo::DESCRIPTOR, vtrace::DESCRIPTOR];
+const OTHERS: [LearnerDescriptor; 6] = [
+    imitation::DESCRIPTOR,
+    short_horizon::DESCRIPTOR,
+    dqn::DESCRIPTOR,
+    ppo::DESCRIPTOR,
+    vtrace::DESCRIPTOR,
+    population::DESCRIPTOR,
+];
 
 const COUNT: usize = evolution::COUNT + OTHERS.len();
 

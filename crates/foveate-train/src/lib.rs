@@ -23,6 +23,7 @@ mod evolution;
 pub mod imitation;
 mod job_queue;
 mod learners;
+pub mod population;
 pub mod ppo;
 mod recipe;
 pub mod short_horizon;

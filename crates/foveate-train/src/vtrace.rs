@@ -21,7 +21,7 @@
 mod oracle_tests;
 mod targets;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::Arc;
 
@@ -145,7 +145,7 @@ const NEEDS: &str = "vtrace needs an agent that draws one of several choices and
 
 impl VtraceConfig {
     /// The settings as numbers, to detect a state that was saved with other settings.
-    fn numbers(&self) -> Vec<f64> {
+    pub(crate) fn numbers(&self) -> Vec<f64> {
         let optimizer = match self.optimizer {
             OptimizerConfig::Adam { beta1, beta2, epsilon } => [0.0, beta1, beta2, epsilon],
             OptimizerConfig::RmsProp { decay, momentum, epsilon, tensorflow } => {
@@ -210,13 +210,7 @@ impl LearnerSettings for VtraceConfig {
     }
 
     fn build(&self, parts: LearnerParts<'_>) -> Result<Box<dyn Learner>, LearnError> {
-        let LearnerParts { weights, seed, student, fitness } = parts;
-        let Some(student) = student else {
-            return Err(LearnError::BadConfig { why: NEEDS.into() });
-        };
-        let mut learner = Vtrace::new(self.clone(), &weights, seed, student)?;
-        learner.fitness = fitness;
-        Ok(Box::new(learner))
+        Ok(Box::new(Vtrace::of_parts(self, parts)?))
     }
 
     fn size(&self, job: &JobSize) -> LearnerSize {
@@ -244,6 +238,15 @@ pub struct Vtrace {
     /// How the returns of a round are reduced to the reported number.
     fitness: Fitness,
     measures: Vec<(&'static str, f64)>,
+}
+
+/// The settings that a [population](crate::population) evolves: see [`Vtrace::evolved`].
+pub(crate) const EVOLVED: [&str; 4] = ["learning_rate", "entropy_weight", "epsilon", "clip"];
+
+/// What a member of a population takes over from another: weights, optimiser and evolved settings.
+pub(crate) struct Heritage {
+    learnt: Learnt,
+    evolved: [f64; EVOLVED.len()],
 }
 
 /// What the actor did in steps that belong together: those of an unroll, or fewer, of one episode.
@@ -420,6 +423,64 @@ impl Vtrace {
             fitness: Fitness::Mean,
             measures: vec![],
         })
+    }
+
+    /// The learner with these settings and parts.
+    ///
+    /// # Errors
+    /// As [`Vtrace::new`]; also without a student.
+    pub(crate) fn of_parts(config: &VtraceConfig, parts: LearnerParts<'_>) -> Result<Self, LearnError> {
+        let LearnerParts { weights, seed, student, fitness } = parts;
+        let Some(student) = student else {
+            return Err(LearnError::BadConfig { why: NEEDS.into() });
+        };
+        Ok(Vtrace { fitness, ..Vtrace::new(config.clone(), &weights, seed, student)? })
+    }
+
+    /// The values of the settings [`EVOLVED`]; an optimiser without ε has 0.
+    pub(crate) const fn evolved(&self) -> [f64; EVOLVED.len()] {
+        let VtraceConfig { learning_rate, entropy_weight, clip, optimizer, .. } = &self.config;
+        let epsilon = match optimizer {
+            OptimizerConfig::Adam { epsilon, .. } | OptimizerConfig::RmsProp { epsilon, .. } => *epsilon,
+            OptimizerConfig::Sgd => 0.0,
+        };
+        [*learning_rate, *entropy_weight, epsilon, *clip]
+    }
+
+    /// Replaces these values.
+    ///
+    /// # Errors
+    /// When one is out of its range; nothing is changed then.
+    pub(crate) fn evolve(&mut self, evolved: [f64; EVOLVED.len()]) -> Result<(), LearnError> {
+        let [learning_rate, entropy_weight, epsilon, clip] = evolved;
+        let mut optimizer = self.config.optimizer;
+        match &mut optimizer {
+            OptimizerConfig::Adam { epsilon: own, .. } | OptimizerConfig::RmsProp { epsilon: own, .. } => {
+                *own = epsilon;
+            }
+            OptimizerConfig::Sgd => {}
+        }
+        let config = VtraceConfig { learning_rate, entropy_weight, clip, optimizer, ..self.config.clone() };
+        config.check()?;
+        self.learnt.optimizer.set_config(optimizer);
+        self.config = config;
+        Ok(())
+    }
+
+    /// What another member takes over.
+    pub(crate) fn heritage(&self) -> Heritage {
+        Heritage { learnt: self.learnt.clone(), evolved: self.evolved() }
+    }
+
+    /// Takes over weights, optimiser and evolved settings.
+    ///
+    /// # Errors
+    /// As [`Vtrace::evolve`].
+    pub(crate) fn inherit(&mut self, from: &Heritage) -> Result<(), LearnError> {
+        self.evolve(from.evolved)?;
+        self.learnt = from.learnt.clone();
+        self.current = self.learnt.weights();
+        Ok(())
     }
 
     /// What the actor did in an unroll.

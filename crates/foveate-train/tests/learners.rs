@@ -119,6 +119,9 @@ fn table(learner: &LearnerDescriptor) -> Table {
             "batch = 4\nfirst = 1\nsteps_per_update = 3\ncapacity = 9\nn_step = 2\npriority = 0.5"
         }
         LearnsFrom::Policies if learner.name == "vtrace" => "batch = 3\nepochs = 2\nunroll = 2",
+        LearnsFrom::Policies if learner.name == "population" => {
+            "members = 3\ninterval = 2\nvtrace = { batch = 3, epochs = 2, unroll = 2 }"
+        }
         LearnsFrom::Policies => "batch = 3\nepochs = 2\nsegment = 2",
         LearnsFrom::Returns | LearnsFrom::Transitions => "",
     };

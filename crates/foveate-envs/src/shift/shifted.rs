@@ -560,6 +560,10 @@ impl Env for Shifted {
         }
     }
 
+    fn score(&self, total: f64) -> f64 {
+        self.env.score(total)
+    }
+
     fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
         self.env.render(view)
     }

@@ -441,6 +441,11 @@ impl Env for Wrapped {
         }
     }
 
+    /// That of the world; with `clip` the sum of what is left of the rewards.
+    fn score(&self, total: f64) -> f64 {
+        if self.wrappers.clip { total } else { self.env.score(total) }
+    }
+
     fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
         self.env.render(view)
     }

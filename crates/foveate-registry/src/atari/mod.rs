@@ -5,6 +5,7 @@ mod games;
 use std::collections::BTreeMap;
 
 use foveate_core::{ActionSpace, Env, EnvError, EnvSpec, ObservationSpace, PixelShape};
+use foveate_envs::levels::{Level, Levels};
 use foveate_envs::registry::{Choice, EnvRequest, ReferenceScores, WorldDescriptor, WorldError};
 use foveate_envs::wrap::Wrapped;
 use foveate_gym::GymWorld;
@@ -35,9 +36,16 @@ const FRAME: &str = "frame";
 
 /// Options by name: default and description.
 const OPTIONS: [(&str, &str); 7] = [
-    (GAME, "the game, as in breakout, montezuma_revenge, ms_pacman (default: pong)"),
+    (
+        GAME,
+        "the game, as in breakout, montezuma_revenge, ms_pacman; or several, of which each episode is one: pong+breakout \
+         (default: pong)",
+    ),
     (STICKY, "probability that a frame repeats the action before; 0.25 is that of ALE's v5 (default: 0)"),
-    (ACTIONS, "minimal: those that the game distinguishes; full: all 18 (default: minimal)"),
+    (
+        ACTIONS,
+        "minimal: those that the game distinguishes; full: all 18 (default: minimal, of several games full)",
+    ),
     (
         FRAME,
         "last: the last of an action's four frames; max: the larger colour values of the last two, against flicker \
@@ -52,7 +60,7 @@ const OPTIONS: [(&str, &str); 7] = [
 pub(crate) static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     pictures: &[Choice { name: "world", about: "the last frame in colours, 160x210" }],
     options: &const { Choice::all(OPTIONS) },
-    presets: &["s3ta-small", "s3ta", "gymnasium-pictures"],
+    presets: &["s3ta-small", "s3ta", "s3ta-population", "gymnasium-pictures"],
     reference: |request| reference(request.options.get(GAME).map_or(DEFAULT_GAME, String::as_str)),
     has_process: true,
     spec: Some(spec),
@@ -65,6 +73,8 @@ pub(crate) static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
 
 /// The game where no other is named.
 const DEFAULT_GAME: &str = "pong";
+/// Between several games.
+const SEPARATOR: char = '+';
 
 /// The scores by which those in `game` are normalised.
 pub(crate) fn reference(game: &str) -> Option<ReferenceScores> {
@@ -75,7 +85,9 @@ pub(crate) fn reference(game: &str) -> Option<ReferenceScores> {
 /// What the options of a request mean.
 #[derive(Debug, PartialEq)]
 struct Options<'a> {
-    atari: Atari,
+    games: Vec<&'static Game>,
+    sticky: f64,
+    all_actions: bool,
     wrappers: &'static str,
     /// The options of the process.
     process: BTreeMap<&'a str, &'a str>,
@@ -89,9 +101,16 @@ fn unknown(what: &'static str, given: &str, known: &[&str]) -> EnvError {
 fn options(request: &EnvRequest) -> Result<Options<'_>, EnvError> {
     let mut process: BTreeMap<&str, &str> =
         request.options.iter().map(|(name, value)| (&**name, &**value)).collect();
-    let game = process.remove(GAME).unwrap_or(DEFAULT_GAME);
-    let known = GAMES.iter().find(|known| known.name == game);
-    let game = known.ok_or_else(|| unknown("game", game, &GAMES.map(|game| game.name)))?.name;
+    let mut games: Vec<&Game> = Vec::new();
+    for name in process.remove(GAME).unwrap_or(DEFAULT_GAME).split(SEPARATOR) {
+        let known = GAMES.iter().find(|known| known.name == name);
+        let game = known.ok_or_else(|| unknown("game", name, &GAMES.map(|game| game.name)))?;
+        if games.contains(&game) {
+            let why = format!("{name} is named twice in game; name each game once");
+            return Err(EnvError::BadOption { env: NAME.into(), why });
+        }
+        games.push(game);
+    }
     let sticky = match process.remove(STICKY) {
         None => 0.0,
         Some(given) => given.parse().ok().filter(|chance| (0.0..=1.0).contains(chance)).ok_or_else(|| {
@@ -99,21 +118,26 @@ fn options(request: &EnvRequest) -> Result<Options<'_>, EnvError> {
             EnvError::BadOption { env: NAME.into(), why }
         })?,
     };
-    let mut second = |name: &'static str, what, [first, second]: [&str; 2]| match process.remove(name) {
-        None => Ok(false),
-        Some(given) if given == first => Ok(false),
-        Some(given) if given == second => Ok(true),
-        Some(given) => Err(unknown(what, given, &[first, second])),
-    };
-    let all_actions = second(ACTIONS, "set of actions", ["minimal", "full"])?;
-    let wrappers = if second(FRAME, "kind of frame", ["last", "max"])? { LARGER_OF_TWO } else { LAST_FRAME };
-    Ok(Options { atari: Atari { game, sticky, all_actions }, wrappers, process })
+    let mut second =
+        |name: &'static str, what, [first, second]: [&str; 2], default| match process.remove(name) {
+            None => Ok(default),
+            Some(given) if given == first => Ok(false),
+            Some(given) if given == second => Ok(true),
+            Some(given) => Err(unknown(what, given, &[first, second])),
+        };
+    let all_actions = second(ACTIONS, "set of actions", ["minimal", "full"], games.len() > 1)?;
+    let wrappers =
+        if second(FRAME, "kind of frame", ["last", "max"], false)? { LARGER_OF_TWO } else { LAST_FRAME };
+    Ok(Options { games, sticky, all_actions, wrappers, process })
 }
 
 /// Its spec, without starting the emulator.
 fn spec(request: &EnvRequest) -> Result<EnvSpec, EnvError> {
-    let Atari { game, all_actions, .. } = options(request)?.atari;
-    let own = GAMES.iter().find(|known| known.name == game).map_or(ALL_ACTIONS, |game| game.actions);
+    let Options { games, all_actions, .. } = options(request)?;
+    let own = games.first().map_or(ALL_ACTIONS, |game| game.actions);
+    if !all_actions && let Some(other) = games.iter().find(|game| game.actions != own) {
+        return Err(other_choices(&games, other));
+    }
     Ok(EnvSpec {
         id: NAME.into(),
         observation: ObservationSpace::Image(SCREEN),
@@ -123,12 +147,32 @@ fn spec(request: &EnvRequest) -> Result<EnvSpec, EnvError> {
     })
 }
 
+fn other_choices(games: &[&Game], other: &Game) -> EnvError {
+    let why = format!(
+        "{} distinguishes {} actions and {} {}; leave out actions=minimal",
+        games[0].name, games[0].actions, other.name, other.actions
+    );
+    EnvError::BadOption { env: NAME.into(), why }
+}
+
 fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
-    let Options { atari, wrappers, process } = options(request)?;
-    let mut settings = atari::settings(atari);
-    settings.set(process).map_err(WorldError::source_of)?;
-    let game = GymWorld::new(gymnasium::start(settings).map_err(WorldError::source_of)?);
-    Ok(Box::new(Wrapped::new(Box::new(game), wrappers.parse()?)?))
+    spec(request)?;
+    let Options { games, sticky, all_actions, wrappers, process } = options(request)?;
+    let start = |game: &Game| -> Result<Box<dyn Env>, WorldError> {
+        let mut settings = atari::settings(Atari { game: game.name, sticky, all_actions });
+        settings.set(process.clone()).map_err(WorldError::source_of)?;
+        let game = GymWorld::new(gymnasium::start(settings).map_err(WorldError::source_of)?);
+        Ok(Box::new(Wrapped::new(Box::new(game), wrappers.parse()?)?))
+    };
+    if let [game] = games[..] {
+        return start(game);
+    }
+    let level = |game: &&'static Game| {
+        let scores = ReferenceScores { task: game.name, random: game.random, human: game.human };
+        Ok(Level { env: start(game)?, scores })
+    };
+    let levels: Result<Vec<Level>, WorldError> = games.iter().map(level).collect();
+    Ok(Box::new(Levels::new(NAME, levels?)?))
 }
 
 #[cfg(test)]
@@ -147,27 +191,43 @@ mod tests {
 
     #[test]
     fn options_say_which_game_and_how() {
-        let plain = Atari { game: "pong", sticky: 0.0, all_actions: false };
-        for (given, atari, wrappers) in [
-            (&[][..], plain, LAST_FRAME),
-            (&[("game", "breakout")], Atari { game: "breakout", ..plain }, LAST_FRAME),
-            (
-                &[("sticky", "0.25"), ("actions", "full")],
-                Atari { sticky: 0.25, all_actions: true, ..plain },
-                LAST_FRAME,
-            ),
+        type Case<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str], f64, bool, &'static str);
+        let cases: [Case<'_>; 6] = [
+            (&[], &["pong"], 0.0, false, LAST_FRAME),
+            (&[("game", "breakout")], &["breakout"], 0.0, false, LAST_FRAME),
+            (&[("sticky", "0.25"), ("actions", "full")], &["pong"], 0.25, true, LAST_FRAME),
             (
                 &[("sticky", "1"), ("actions", "minimal"), ("frame", "max")],
-                Atari { sticky: 1.0, ..plain },
+                &["pong"],
+                1.0,
+                false,
                 LARGER_OF_TWO,
             ),
-        ] {
+            (&[("game", "seaquest+pong")], &["seaquest", "pong"], 0.0, true, LAST_FRAME),
+            (
+                &[("game", "pong+ms_pacman"), ("actions", "minimal")],
+                &["pong", "ms_pacman"],
+                0.0,
+                false,
+                LAST_FRAME,
+            ),
+        ];
+        for (given, names, sticky, all_actions, wrappers) in cases {
             let request = request(given);
-            let expect = Options { atari, wrappers, process: BTreeMap::new() };
-            assert_eq!(options(&request).expect("good options"), expect, "{given:?}");
+            let found = options(&request).expect("good options");
+            assert_eq!(found.games.iter().map(|game| game.name).collect::<Vec<_>>(), names, "{given:?}");
+            assert_eq!(
+                (found.sticky, found.all_actions, found.wrappers),
+                (sticky, all_actions, wrappers),
+                "{given:?}"
+            );
+            assert_eq!(found.process, BTreeMap::new(), "{given:?}");
         }
         let with_memory = request(&[("memory", "500"), ("game", "qbert")]);
         assert_eq!(options(&with_memory).expect("good options").process, [("memory", "500")].into());
+        let choices = |given: &[(&str, &str)]| spec(&request(given)).expect("good options").action.len();
+        assert_eq!(choices(&[("game", "pong+breakout")]), 18);
+        assert_eq!(choices(&[("game", "boxing+seaquest"), ("actions", "minimal")]), 18);
     }
 
     #[test]
@@ -180,6 +240,8 @@ mod tests {
             ),
             ("game", "os.path", "atari has no game \"os.path\""),
             ("game", "", "atari has no game \"\""),
+            ("game", "pong+", "atari has no game \"\""),
+            ("game", "pong+breakout+pong", "pong is named twice in game; name each game once"),
             ("sticky", "1.5", "sticky is \"1.5\"; give a probability from 0 to 1, such as 0.25"),
             ("sticky", "NaN", "sticky is \"NaN\""),
             ("sticky", "-0.1", "sticky is \"-0.1\""),
@@ -193,6 +255,12 @@ mod tests {
             let said = DESCRIPTOR.build(&request(&[(name, value)])).map(drop).expect_err(value).to_string();
             assert!(said.contains(part), "{said}");
         }
+        let two = request(&[("game", "pong+breakout"), ("actions", "minimal")]);
+        let said = DESCRIPTOR.build(&two).map(drop).expect_err("other choices").to_string();
+        assert!(
+            said.contains("pong distinguishes 6 actions and breakout 4; leave out actions=minimal"),
+            "{said}"
+        );
         let said =
             DESCRIPTOR.build(&request(&[("gaem", "pong")])).map(drop).expect_err("no option").to_string();
         assert!(said.contains("atari has no option \"gaem\"; did you mean game?"), "{said}");
@@ -238,6 +306,8 @@ mod tests {
             assert_eq!(task(&[("wrap", changed)]), None, "{changed}");
         }
         assert_eq!(task(&[("game", "chess")]), None);
+        // Each of its episodes is normalised by itself.
+        assert_eq!(task(&[("game", "pong+hero")]), None);
         let of = |id: &str| crate::reference(&EnvRequest { id: id.into(), ..EnvRequest::default() });
         assert_eq!(of("pong").map(|known| known.task), Some("pong"));
         assert_eq!(of("car-racing"), None);

@@ -9,18 +9,18 @@ use super::*;
 
 const CELLS: usize = 5;
 /// Two logits and a value for each place of a corridor, then what the memory adds to the second logit.
-const PARAMS: usize = 3 * CELLS + 1;
+pub(crate) const PARAMS: usize = 3 * CELLS + 1;
 
 /// A table, and a memory that counts steps: it adds `params[15] · steps` to the logit of choice 1.
 #[derive(Clone)]
-struct Table {
+pub(crate) struct Table {
     params: Vec<f32>,
     seen: Vec<(usize, f32)>,
     predictions: Predictions,
 }
 
 impl Table {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Table { params: vec![0.0; PARAMS], seen: vec![], predictions: Predictions::default() }
     }
 
@@ -127,7 +127,7 @@ fn place(at: usize) -> ObservationBuf {
 
 /// An episode in a corridor of five places, cut into unrolls of `unroll` steps, with actions drawn from the weights: choice 1
 /// leads to the right, choice 0 to the left; the last place ends it with a reward of 3, and the limit of steps truncates it.
-fn episode(weights: &[f32], seed: u64, limit: usize, unroll: usize) -> Vec<Unroll> {
+pub(crate) fn episode(weights: &[f32], seed: u64, limit: usize, unroll: usize) -> Vec<Unroll> {
     let mut rng = Seed::root(seed).rng();
     let mut table = Table::new();
     table.params.copy_from_slice(weights);
@@ -156,7 +156,7 @@ fn episode(weights: &[f32], seed: u64, limit: usize, unroll: usize) -> Vec<Unrol
     }
 }
 
-fn experience(episodes: Vec<Vec<Unroll>>) -> Experience {
+pub(crate) fn experience(episodes: Vec<Vec<Unroll>>) -> Experience {
     let total = |unrolls: &Vec<Unroll>| EpisodeResult {
         total: unrolls.iter().flat_map(|unroll| &unroll.rewards).sum(),
         ..Default::default()
@@ -168,7 +168,7 @@ fn experience(episodes: Vec<Vec<Unroll>>) -> Experience {
     }
 }
 
-fn config() -> VtraceConfig {
+pub(crate) fn config() -> VtraceConfig {
     VtraceConfig {
         discount: 0.9,
         unroll: 4,

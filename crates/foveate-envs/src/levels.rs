@@ -1,0 +1,284 @@
+//! [`Levels`]: several tasks as one world, of which each episode is one.
+
+use foveate_core::{
+    Action, Env, EnvError, EnvSpec, Fact, GazePoint, GridView, ImageBuf, Observation, Seed, StateEdit, Step,
+};
+
+use crate::registry::ReferenceScores;
+
+/// A task, and the scores by which its returns are normalised.
+pub struct Level {
+    /// The task.
+    pub env: Box<dyn Env>,
+    /// The scores of random play and of a person.
+    pub scores: ReferenceScores,
+}
+
+/// Several tasks with the same observations and actions as one world. Each episode is of one of them, which its seed draws.
+///
+/// An episode [counts](Env::score) as its human-normalised score in percent, at most 100: so no task outweighs the others
+/// (Mott et al. 2019 compare agents by the mean of such capped scores).
+pub struct Levels {
+    spec: EnvSpec,
+    levels: Vec<Level>,
+    /// The task of the current episode.
+    at: usize,
+    seed: u64,
+    resets: u64,
+}
+
+impl Levels {
+    /// One world, called `id`, of all `levels`.
+    ///
+    /// # Errors
+    /// [`EnvError::BadOption`] when there is none, or they differ in their observations or actions.
+    pub fn new(id: &str, levels: Vec<Level>) -> Result<Self, EnvError> {
+        let bad = |why: String| EnvError::BadOption { env: id.to_owned(), why };
+        let Some(first) = levels.first() else { return Err(bad("there is no task".into())) };
+        let mut spec = EnvSpec { id: id.to_owned(), ..first.env.spec().clone() };
+        for level in &levels[1..] {
+            let other = level.env.spec();
+            let (one, two) = (first.scores.task, level.scores.task);
+            if other.observation != spec.observation {
+                let (shows, but) = (spec.observation.describe(), other.observation.describe());
+                return Err(bad(format!(
+                    "{one} shows {shows}, {two} {but}; one agent needs the same of all"
+                )));
+            }
+            if other.action != spec.action {
+                let (takes, but) = (spec.action.len(), other.action.len());
+                return Err(bad(format!(
+                    "{one} takes one action of {takes}, {two} of {but}; one agent needs the same of all"
+                )));
+            }
+            // Without a limit in one of them there is none.
+            spec.max_steps = spec.max_steps.zip(other.max_steps).map(|(one, two)| one.max(two));
+        }
+        Ok(Levels { spec, levels, at: 0, seed: 0, resets: 0 })
+    }
+
+    /// The task of the current episode.
+    pub fn task(&self) -> &'static str {
+        self.levels[self.at].scores.task
+    }
+
+    fn env(&self) -> &dyn Env {
+        &*self.levels[self.at].env
+    }
+
+    fn env_mut(&mut self) -> &mut dyn Env {
+        &mut *self.levels[self.at].env
+    }
+}
+
+impl Env for Levels {
+    fn spec(&self) -> &EnvSpec {
+        &self.spec
+    }
+
+    fn reset(&mut self, seed: Option<u64>) {
+        match seed {
+            Some(seed) => (self.seed, self.resets) = (seed, 0),
+            None => self.resets += 1,
+        }
+        let episode = Seed::root(self.seed).child("level", self.resets);
+        self.at = episode.rng().below(self.levels.len() as u64) as usize;
+        // The first episode of a seed is that of the task alone; later ones may be of a task that has no seed yet.
+        let seed = if self.resets == 0 { self.seed } else { episode.value() };
+        self.env_mut().reset(Some(seed));
+    }
+
+    fn reset_option(&mut self, name: &str, value: &str) -> Result<(), EnvError> {
+        self.env_mut().reset_option(name, value)
+    }
+
+    fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
+        self.env_mut().step(action)
+    }
+
+    fn observation(&self) -> Observation<'_> {
+        self.env().observation()
+    }
+
+    fn score(&self, total: f64) -> f64 {
+        let Level { env, scores } = &self.levels[self.at];
+        scores.normalise(env.score(total)).min(100.0)
+    }
+
+    fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
+        self.env().render(view)
+    }
+
+    /// The task, and its own state.
+    fn state(&self) -> Fact {
+        let task = Fact::Text(self.task().to_owned());
+        let mut facts = vec![("task".to_owned(), task)];
+        match self.env().state() {
+            Fact::Named(own) => facts.extend(own),
+            Fact::Group(own) => facts.extend(own.into_iter().map(|(name, fact)| (name.to_owned(), fact))),
+            own => facts.push(("state".to_owned(), own)),
+        }
+        Fact::Named(facts)
+    }
+
+    fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
+        self.env_mut().expert(action)
+    }
+
+    fn costs(&mut self, costs: &mut Vec<f64>) -> Result<(), EnvError> {
+        self.env_mut().costs(costs)
+    }
+
+    fn gaze(&mut self, points: &mut Vec<GazePoint>) -> Result<(), EnvError> {
+        self.env_mut().gaze(points)
+    }
+
+    fn sensor_order(&self) -> Option<&[u32]> {
+        self.env().sensor_order()
+    }
+
+    fn grid_view(&self) -> Option<GridView> {
+        self.env().grid_view()
+    }
+
+    fn kinds(&self) -> &'static [&'static str] {
+        self.env().kinds()
+    }
+
+    fn situation(&self, quantities: &mut Vec<(&'static str, f64)>) {
+        self.env().situation(quantities);
+    }
+
+    fn edit_state(&mut self, edit: &StateEdit<'_>) -> Result<(), EnvError> {
+        self.env_mut().edit_state(edit)
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Env> {
+        let levels = self.levels.iter();
+        let levels =
+            levels.map(|level| Level { env: level.env.boxed_clone(), scores: level.scores }).collect();
+        Box::new(Levels { spec: self.spec.clone(), levels, ..*self })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use foveate_core::episode::{Episode, EpisodeRules, RawAction};
+    use foveate_core::{ActionSpace, EvaluateError, ObservationSpace, RolloutJob};
+
+    use super::*;
+
+    /// A task that gives its own reward in every step, for five steps, and shows it and its seed.
+    #[derive(Clone)]
+    struct Task {
+        spec: EnvSpec,
+        shown: [f32; 2],
+        steps: usize,
+    }
+
+    fn task(reward: f32, choices: usize) -> Box<dyn Env> {
+        Box::new(Task {
+            spec: EnvSpec {
+                id: "task".into(),
+                observation: ObservationSpace::Vector { len: 2 },
+                action: ActionSpace::Discrete { n: choices },
+                max_steps: Some(5),
+                fps: 1.0,
+            },
+            shown: [reward, 0.0],
+            steps: 0,
+        })
+    }
+
+    impl Env for Task {
+        fn spec(&self) -> &EnvSpec {
+            &self.spec
+        }
+        fn reset(&mut self, seed: Option<u64>) {
+            self.shown[1] = seed.map_or(-1.0, |seed| (seed % 1000) as f32);
+            self.steps = 0;
+        }
+        fn step(&mut self, _: Action<'_>) -> Result<Step, EnvError> {
+            self.steps += 1;
+            Ok(Step { reward: self.shown[0].into(), terminated: self.steps == 5, truncated: false })
+        }
+        fn observation(&self) -> Observation<'_> {
+            Observation::Vector(&self.shown)
+        }
+        fn state(&self) -> Fact {
+            Fact::Count(self.steps as u64)
+        }
+        fn boxed_clone(&self) -> Box<dyn Env> {
+            Box::new(self.clone())
+        }
+    }
+
+    const EASY: ReferenceScores = ReferenceScores { task: "easy", random: 0.0, human: 10.0 };
+    const HARD: ReferenceScores = ReferenceScores { task: "hard", random: 5.0, human: 45.0 };
+
+    fn levels() -> Levels {
+        let tasks = [(1.0, EASY), (3.0, HARD)];
+        let level = |(reward, scores)| Level { env: task(reward, 2), scores };
+        Levels::new("both", tasks.map(level).into()).expect("they fit")
+    }
+
+    #[test]
+    fn an_episode_is_of_one_task_and_counts_as_its_normalised_score() {
+        let mut world = levels();
+        let mut tasks = BTreeSet::new();
+        for seed in 0..20 {
+            let job = RolloutJob { genome: 0, episode: 0, env_seed: seed };
+            let mut episode = Episode::new(job, EpisodeRules::WHOLE);
+            let result = episode
+                .run::<EvaluateError>(&mut world, &mut RawAction::Choice(0), &mut ())
+                .expect("it runs to its end");
+            // 5 of 10, and 15 of 5 to 45.
+            let expect = if world.task() == "easy" { 50.0 } else { 25.0 };
+            assert_eq!((result.total, result.steps), (expect, 5), "{seed}");
+            assert_eq!(world.observation().numbers().expect("numbers")[1], seed as f32);
+            tasks.insert(world.task());
+            let Fact::Named(facts) = world.state() else { panic!("named facts") };
+            assert_eq!(facts[0], ("task".into(), Fact::Text(world.task().into())));
+            assert_eq!(facts[1], ("state".into(), Fact::Count(5)));
+        }
+        assert_eq!(tasks, ["easy", "hard"].into());
+        assert_eq!(world.levels[0].scores.normalise(1e9).min(100.0), 100.0);
+        world.at = 0;
+        assert_eq!((world.score(1e9), world.score(-10.0)), (100.0, -100.0));
+    }
+
+    #[test]
+    fn episodes_depend_on_seed_and_number_alone() {
+        let play = |world: &mut dyn Env| {
+            let mut seen = vec![];
+            world.reset(Some(7));
+            for _ in 0..12 {
+                seen.push(world.observation().numbers().expect("numbers").to_vec());
+                world.reset(None);
+            }
+            seen
+        };
+        let mut world = levels();
+        let seen = play(&mut world);
+        assert!(seen.iter().any(|shown| shown[0] == 1.0) && seen.iter().any(|shown| shown[0] == 3.0));
+        for seed in 0..5 {
+            world.reset(Some(seed));
+            world.reset(None);
+        }
+        assert_eq!(play(&mut world), seen);
+        let mut copy = world.boxed_clone();
+        assert_eq!(play(&mut *copy), seen);
+    }
+
+    #[test]
+    fn tasks_that_do_not_fit_are_refused() {
+        let said =
+            |levels: Vec<Level>| Levels::new("both", levels).map(drop).expect_err("refused").to_string();
+        assert!(said(vec![]).contains("there is no task"));
+        let two = vec![Level { env: task(1.0, 2), scores: EASY }, Level { env: task(1.0, 3), scores: HARD }];
+        let said = said(two);
+        assert!(said.contains("easy takes one action of 2, hard of 3; one agent needs the same"), "{said}");
+    }
+}
