@@ -80,6 +80,85 @@ fn scores_in_atari_are_compared_with_people() {
     assert!(json(&["--wrap", "clip"])["human_normalised"].is_null());
 }
 
+/// An episode of several games is that of one of them, and counts as its normalised score.
+#[test]
+fn several_games_are_one_world() {
+    let Some(python) = std::env::var_os("FOVEATE_WORLDS_PYTHON") else {
+        eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with these worlds; run cargo xtask test");
+        return;
+    };
+    let dir = Dir::new();
+    let returns = |game: &str| -> Vec<f64> {
+        let game = format!("game={game}");
+        let flags = ["eval", "random-actions", "--env", "atari", "--option", &game, "--option", "actions=full"];
+        let more = ["--seeds", "0..6", "--json"];
+        let done = dir.command(&[&flags[..], &more].concat()).env("FOVEATE_PYTHON", &python).output();
+        let done = done.expect("the binary starts");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let report: Value = serde_json::from_slice(&done.stdout).expect("one JSON object");
+        assert!(report["human_normalised"].is_null() == (game == "game=pong+breakout"), "{report}");
+        let returns = report["returns"].as_array().expect("a list");
+        returns.iter().map(|value| value.as_f64().expect("a number")).collect()
+    };
+    let (pong, breakout, both) = (returns("pong"), returns("breakout"), returns("pong+breakout"));
+    let mut games = [0, 0];
+    for ((pong, breakout), both) in pong.iter().zip(&breakout).zip(&both) {
+        let scores = [(pong + 20.7) / 0.353, (breakout - 1.7) / 0.288];
+        let game = scores.iter().position(|score| (score - both).abs() < 1e-6);
+        games[game.unwrap_or_else(|| panic!("{both} is not one of {scores:?}"))] += 1;
+    }
+    assert!(games[0] > 0 && games[1] > 0, "{games:?}");
+}
+
+/// Population-based training in two games; its log has the fittest member and its settings.
+#[test]
+fn a_population_learns_two_games() {
+    let Some(python) = std::env::var_os("FOVEATE_WORLDS_PYTHON") else {
+        eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with these worlds; run cargo xtask test");
+        return;
+    };
+    let dir = Dir::new();
+    let run = |flags: &[&str]| {
+        let done = dir.command(flags).env("FOVEATE_PYTHON", &python).output().expect("the binary starts");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    let train = |name: &str, generations: &str| {
+        let stage = [
+            "max_steps=30",
+            "tracks=2",
+            "begin=0",
+            "interval=1",
+            "members=3",
+            "vtrace.unroll=10",
+            generations,
+        ];
+        let stage = stage.map(|setting| format!("recipe.stage.0.{setting}"));
+        let selection = ["tracks=2", "finalists=1", "final_tracks=2", "report_tracks=2"];
+        let selection = selection.map(|setting| format!("recipe.selection.{setting}"));
+        let small = ["recipe.max_steps=30".to_owned(), "env.options.wrap=grey+resize:20x20".to_owned()];
+        let mut flags = vec!["train", "atari", "--preset", "s3ta-population", "--name", name];
+        for setting in stage.iter().chain(&selection).chain(&small) {
+            flags.extend(["--set", setting]);
+        }
+        run(&flags);
+    };
+    train("whole", "generations=3");
+    let log = std::fs::read_to_string(dir.path("runs/whole/log.jsonl")).expect("a log");
+    let last: Value = log
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("an event"))
+        .filter(|event: &Value| event["event"] == "generation")
+        .next_back()
+        .expect("a generation");
+    let measures = &last["measures"];
+    assert_eq!(last["generation"], 3);
+    for name in ["fitness", "member", "copies", "learning_rate", "entropy_weight", "epsilon", "clip", "loss"] {
+        assert!(measures[name].is_number(), "{name}: {measures}");
+    }
+    // 3 members of 2 episodes of 30 steps.
+    assert_eq!(last["steps"], 3 * 180);
+}
+
 #[test]
 fn minigrid() {
     check("key");
