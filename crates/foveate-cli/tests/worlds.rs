@@ -90,7 +90,8 @@ fn several_games_are_one_world() {
     let dir = Dir::new();
     let returns = |game: &str| -> Vec<f64> {
         let game = format!("game={game}");
-        let flags = ["eval", "random-actions", "--env", "atari", "--option", &game, "--option", "actions=full"];
+        let flags =
+            ["eval", "random-actions", "--env", "atari", "--option", &game, "--option", "actions=full"];
         let more = ["--seeds", "0..6", "--json"];
         let done = dir.command(&[&flags[..], &more].concat()).env("FOVEATE_PYTHON", &python).output();
         let done = done.expect("the binary starts");
@@ -152,7 +153,8 @@ fn a_population_learns_two_games() {
         .expect("a generation");
     let measures = &last["measures"];
     assert_eq!(last["generation"], 3);
-    for name in ["fitness", "member", "copies", "learning_rate", "entropy_weight", "epsilon", "clip", "loss"] {
+    for name in ["fitness", "member", "copies", "learning_rate", "entropy_weight", "epsilon", "clip", "loss"]
+    {
         assert!(measures[name].is_number(), "{name}: {measures}");
     }
     // 3 members of 2 episodes of 30 steps.

@@ -20,7 +20,7 @@ pub struct Level {
 /// (Mott et al. 2019 compare agents by the mean of such capped scores).
 pub struct Levels {
     spec: EnvSpec,
-    levels: Vec<Level>,
+    tasks: Vec<Level>,
     /// The task of the current episode.
     at: usize,
     seed: u64,
@@ -54,20 +54,20 @@ impl Levels {
             // Without a limit in one of them there is none.
             spec.max_steps = spec.max_steps.zip(other.max_steps).map(|(one, two)| one.max(two));
         }
-        Ok(Levels { spec, levels, at: 0, seed: 0, resets: 0 })
+        Ok(Levels { spec, tasks: levels, at: 0, seed: 0, resets: 0 })
     }
 
     /// The task of the current episode.
     pub fn task(&self) -> &'static str {
-        self.levels[self.at].scores.task
+        self.tasks[self.at].scores.task
     }
 
     fn env(&self) -> &dyn Env {
-        &*self.levels[self.at].env
+        &*self.tasks[self.at].env
     }
 
     fn env_mut(&mut self) -> &mut dyn Env {
-        &mut *self.levels[self.at].env
+        &mut *self.tasks[self.at].env
     }
 }
 
@@ -82,7 +82,7 @@ impl Env for Levels {
             None => self.resets += 1,
         }
         let episode = Seed::root(self.seed).child("level", self.resets);
-        self.at = episode.rng().below(self.levels.len() as u64) as usize;
+        self.at = episode.rng().below(self.tasks.len() as u64) as usize;
         // The first episode of a seed is that of the task alone; later ones may be of a task that has no seed yet.
         let seed = if self.resets == 0 { self.seed } else { episode.value() };
         self.env_mut().reset(Some(seed));
@@ -101,7 +101,7 @@ impl Env for Levels {
     }
 
     fn score(&self, total: f64) -> f64 {
-        let Level { env, scores } = &self.levels[self.at];
+        let Level { env, scores } = &self.tasks[self.at];
         scores.normalise(env.score(total)).min(100.0)
     }
 
@@ -154,10 +154,9 @@ impl Env for Levels {
     }
 
     fn boxed_clone(&self) -> Box<dyn Env> {
-        let levels = self.levels.iter();
-        let levels =
-            levels.map(|level| Level { env: level.env.boxed_clone(), scores: level.scores }).collect();
-        Box::new(Levels { spec: self.spec.clone(), levels, ..*self })
+        let copy = |level: &Level| Level { env: level.env.boxed_clone(), scores: level.scores };
+        let tasks = self.tasks.iter().map(copy).collect();
+        Box::new(Levels { spec: self.spec.clone(), tasks, ..*self })
     }
 }
 
@@ -244,7 +243,7 @@ mod tests {
             assert_eq!(facts[1], ("state".into(), Fact::Count(5)));
         }
         assert_eq!(tasks, ["easy", "hard"].into());
-        assert_eq!(world.levels[0].scores.normalise(1e9).min(100.0), 100.0);
+        assert_eq!(world.tasks[0].scores.normalise(1e9).min(100.0), 100.0);
         world.at = 0;
         assert_eq!((world.score(1e9), world.score(-10.0)), (100.0, -100.0));
     }

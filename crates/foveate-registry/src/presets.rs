@@ -71,6 +71,13 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/take-cover-gaze.toml"),
         },
         &Preset {
+            name: "take-cover-iap",
+            summary: "DoomTakeCover without evolution: IAP, which sees what is in the patches that it looks at, learns from an expert",
+            agent: "iap",
+            open: false,
+            text: include_str!("../presets/take-cover-iap.toml"),
+        },
+        &Preset {
             name: "attention-neuron",
             summary: "car-racing with patches in any order: all of an AttentionNeuron learns from an expert, by gradients",
             agent: "attention-neuron",

@@ -109,7 +109,7 @@ pub const fn descriptor(make: fn(&EnvRequest) -> Result<Box<dyn Env>, WorldError
         variants: variants::catalogue(),
         options: &const { Choice::all(OPTIONS) },
         actions: &["move"],
-        presets: &[ID, "take-cover-gaze"],
+        presets: &[ID, "take-cover-gaze", "take-cover-iap"],
         solved_at: Some(750.0), // the threshold of the published environment
         published: Some(Published {
             source: "AttentionAgent on DoomTakeCover (here: picture exact), 100 episodes: Tang, Nguyen and Ha, \
