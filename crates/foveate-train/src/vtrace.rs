@@ -460,7 +460,7 @@ impl Vtrace {
             }
             OptimizerConfig::Sgd => {}
         }
-        let config = VtraceConfig { learning_rate, entropy_weight, clip, optimizer, ..self.config.clone() };
+        let config = VtraceConfig { learning_rate, clip, entropy_weight, optimizer, ..self.config.clone() };
         config.check()?;
         self.learnt.optimizer.set_config(optimizer);
         self.config = config;
