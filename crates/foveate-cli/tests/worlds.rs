@@ -148,8 +148,7 @@ fn a_population_learns_two_games() {
     let last: Value = log
         .lines()
         .map(|line| serde_json::from_str(line).expect("an event"))
-        .filter(|event: &Value| event["event"] == "generation")
-        .next_back()
+        .rfind(|event: &Value| event["event"] == "generation")
         .expect("a generation");
     let measures = &last["measures"];
     assert_eq!(last["generation"], 3);

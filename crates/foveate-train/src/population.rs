@@ -43,7 +43,7 @@ pub(crate) const DESCRIPTOR: LearnerDescriptor = LearnerDescriptor {
     },
 };
 
-/// Settings of a [`Population`]. The defaults are those that S3TA was published with; the paper does not state `interval`.
+/// Settings of a population. The defaults are those that S3TA was published with; the paper does not state `interval`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PopulationConfig {
