@@ -100,7 +100,7 @@ impl PopulationConfig {
             fitness,
             members,
             generation: 0,
-            last: vec![0.0; self.members],
+            rated: vec![0.0; self.members],
             leader: 0,
             copies: 0,
             weights,
@@ -162,8 +162,8 @@ struct Population {
     fitness: Fitness,
     members: Vec<Member>,
     generation: u64,
-    /// `[members]`: the fitness at the last comparison, or so far before the first.
-    last: Vec<f64>,
+    /// `[members]`: the fitness by the episodes since the last comparison, this round's included.
+    rated: Vec<f64>,
     /// The fittest member.
     leader: usize,
     /// How often a member took over another one's weights.
@@ -190,15 +190,15 @@ impl Population {
 
     /// The members' fitness, by what they played since the last comparison.
     fn rate(&mut self) {
-        for (fitness, member) in self.last.iter_mut().zip(&self.members) {
+        for (fitness, member) in self.rated.iter_mut().zip(&self.members) {
             if !member.played.is_empty() {
                 *fitness = self.fitness.of(&member.played);
             }
         }
         // The first of equals.
         self.leader = 0;
-        for (number, fitness) in self.last.iter().enumerate() {
-            if *fitness > self.last[self.leader] {
+        for (number, fitness) in self.rated.iter().enumerate() {
+            if *fitness > self.rated[self.leader] {
                 self.leader = number;
             }
         }
@@ -213,7 +213,7 @@ impl Population {
             let mut rng = self.seed.child("comparison", number).child("member", one as u64).rng();
             let mut other = rng.below(count as u64 - 1) as usize;
             other += usize::from(other >= one);
-            if self.last[other] > self.last[one] + margin {
+            if self.rated[other] > self.rated[one] + margin {
                 member.learner.inherit(&before[other])?;
                 self.copies += 1;
             }
@@ -355,7 +355,7 @@ impl Learner for Population {
         let leader = &self.members[self.leader].learner;
         let mut measures = leader.measures();
         measures.extend([
-            ("fitness", self.last[self.leader]),
+            ("fitness", self.rated[self.leader]),
             ("member", (self.leader + 1) as f64),
             ("copies", self.copies as f64),
         ]);
@@ -368,7 +368,7 @@ impl Learner for Population {
             ("settings".into(), Tensor::from(self.numbers())),
             ("seed".into(), Tensor::from(vec![self.seed.value()])),
             ("counts".into(), Tensor::from(vec![self.generation, self.copies, self.leader as u64])),
-            ("fitness".into(), Tensor::from(self.last.clone())),
+            ("fitness".into(), Tensor::from(self.rated.clone())),
             ("weights".into(), Tensor::from(self.weights.clone())),
         ]);
         for (number, member) in self.members.iter().enumerate() {
@@ -390,7 +390,7 @@ impl Learner for Population {
         let leader = usize::try_from(counts[2]).ok().filter(|&leader| leader < count);
         let leader =
             leader.ok_or_else(|| bad_state(format!("counts[2] is {}, of {count} members", counts[2])))?;
-        let last = saved.f64s("fitness", count)?.to_vec();
+        let rated = saved.f64s("fitness", count)?.to_vec();
         let weights = saved.f64s("weights", self.weights.len())?.to_vec();
         let before = self.heritage();
         let mut played = Vec::with_capacity(count);
@@ -407,7 +407,7 @@ impl Learner for Population {
             member.played = played;
         }
         (self.generation, self.copies, self.leader) = (counts[0], counts[1], leader);
-        (self.last, self.weights) = (last, weights);
+        (self.rated, self.weights) = (rated, weights);
         Ok(())
     }
 }

@@ -51,7 +51,7 @@ fn a_population_learns_and_gives_the_weights_of_its_fittest() {
     for _ in 0..39 {
         round(&mut learner);
     }
-    let fitness = learner.last.clone();
+    let fitness = learner.rated.clone();
     // The goal is worth 3.
     assert!(fitness.iter().all(|&fitness| fitness > 2.9), "{fitness:?}");
     assert!(fitness.iter().all(|&other| other <= fitness[learner.leader]));
@@ -78,7 +78,7 @@ fn worse_members_take_over_from_better_ones() {
         let mut learner = build(&two);
         learner.members[1].learner.inherit(&good()).expect("fine");
         learner.members[1].learner.evolve([0.001, 0.5, 1e-4, 7.0]).expect("fine");
-        learner.last = vec![1.0, 3.0];
+        learner.rated = vec![1.0, 3.0];
         learner.compare(1).expect("fine");
         let [one, other] = [0, 1].map(|number| &learner.members[number].learner);
         assert_eq!(learner.copies, copies, "{margin}");
