@@ -243,7 +243,6 @@ mod tests {
             assert_eq!(facts[1], ("state".into(), Fact::Count(5)));
         }
         assert_eq!(tasks, ["easy", "hard"].into());
-        assert_eq!(world.tasks[0].scores.normalise(1e9).min(100.0), 100.0);
         world.at = 0;
         assert_eq!((world.score(1e9), world.score(-10.0)), (100.0, -100.0));
     }
