@@ -46,7 +46,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                             let decision = agent.act(env.observation(), &mut ActContext::default())?;
                             action.copy_from_slice(decision.action);
                         }
-                        env.step(Action::Continuous(&action))?;
+                        if env.step(Action::Continuous(&action))?.is_over() {
+                            // The quadruped falls.
+                            env.reset(None);
+                        }
                     }
                     *best = best.min((cpu_seconds() - start) / STEPS as f64 * 1e3);
                 }
