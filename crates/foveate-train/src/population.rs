@@ -25,7 +25,7 @@ use foveate_core::{
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
-use crate::descent::returns;
+use crate::descent::{returns, rounded};
 use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
 use crate::recipe::Fitness;
 use crate::vtrace::{EVOLVED, Heritage, Vtrace, VtraceConfig};
@@ -93,7 +93,6 @@ impl PopulationConfig {
             let parts = LearnerParts { weights: weights.clone(), seed, student, fitness };
             members.push(Member { learner: Vtrace::of_parts(&self.vtrace, parts)?, played: vec![] });
         }
-        let weights = members[0].learner.weights().to_vec();
         Ok(Population {
             config: self.clone(),
             seed,
@@ -101,9 +100,7 @@ impl PopulationConfig {
             members,
             generation: 0,
             rated: vec![0.0; self.members],
-            leader: 0,
             copies: 0,
-            weights,
             jobs: 0,
         })
     }
@@ -164,12 +161,8 @@ struct Population {
     generation: u64,
     /// `[members]`: the fitness by the episodes since the last comparison, this round's included.
     rated: Vec<f64>,
-    /// The fittest member.
-    leader: usize,
     /// How often a member took over another one's weights.
     copies: u64,
-    /// `[n_params]`: the leader's weights.
-    weights: Vec<f64>,
     /// Episodes of each member in the work that is due; 0 before it was asked for.
     jobs: usize,
 }
@@ -195,13 +188,11 @@ impl Population {
                 *fitness = self.fitness.of(&member.played);
             }
         }
-        // The first of equals.
-        self.leader = 0;
-        for (number, fitness) in self.rated.iter().enumerate() {
-            if *fitness > self.rated[self.leader] {
-                self.leader = number;
-            }
-        }
+    }
+
+    /// The number of the fittest member, the first of equals.
+    fn leader(&self) -> usize {
+        (1..self.rated.len()).fold(0, |best, one| if self.rated[one] > self.rated[best] { one } else { best })
     }
 
     /// Members take over from better ones, then change their settings.
@@ -243,11 +234,6 @@ impl Population {
         self.members.iter_mut().zip(before).try_for_each(|(member, before)| member.learner.inherit(before))
     }
 
-    fn follow_leader(&mut self) {
-        self.weights.clear();
-        self.weights.extend_from_slice(self.members[self.leader].learner.weights());
-    }
-
     /// Restores what a member has learnt; returns what its episodes counted.
     fn restore_member(&mut self, number: usize, state: &StateDict) -> Result<Vec<f64>, LearnError> {
         let prefix = format!("member{number}.");
@@ -277,9 +263,9 @@ fn bad_state(why: String) -> LearnError {
 
 impl Learner for Population {
     fn work(&mut self, episodes: &Episodes<'_>) -> Work {
-        let mut weights = Rows::zeros(0, self.weights.len());
+        let mut weights = Rows::zeros(0, self.weights().len());
         for member in &self.members {
-            weights.push(member.learner.weights().iter().map(|&weight| (weight + 0.0) as f32));
+            weights.push(rounded(member.learner.weights()).into_iter());
         }
         self.jobs = episodes.per_row;
         Work {
@@ -330,7 +316,6 @@ impl Learner for Population {
             member.played.extend_from_slice(totals);
         }
         self.rate();
-        self.follow_leader();
         if let Some(number) = self.comparison() {
             self.compare(number)?;
         }
@@ -343,7 +328,7 @@ impl Learner for Population {
     }
 
     fn weights(&self) -> &[f64] {
-        &self.weights
+        self.members[self.leader()].learner.weights()
     }
 
     fn generation(&self) -> u64 {
@@ -352,11 +337,12 @@ impl Learner for Population {
 
     /// Those of the fittest member, its number and its settings, and how often weights were taken over.
     fn measures(&self) -> Vec<(&'static str, f64)> {
-        let leader = &self.members[self.leader].learner;
+        let number = self.leader();
+        let leader = &self.members[number].learner;
         let mut measures = leader.measures();
         measures.extend([
-            ("fitness", self.rated[self.leader]),
-            ("member", (self.leader + 1) as f64),
+            ("fitness", self.rated[number]),
+            ("member", (number + 1) as f64),
             ("copies", self.copies as f64),
         ]);
         measures.extend(EVOLVED.into_iter().zip(leader.evolved()));
@@ -367,9 +353,8 @@ impl Learner for Population {
         let mut state = StateDict::from([
             ("settings".into(), Tensor::from(self.numbers())),
             ("seed".into(), Tensor::from(vec![self.seed.value()])),
-            ("counts".into(), Tensor::from(vec![self.generation, self.copies, self.leader as u64])),
+            ("counts".into(), Tensor::from(vec![self.generation, self.copies])),
             ("fitness".into(), Tensor::from(self.rated.clone())),
-            ("weights".into(), Tensor::from(self.weights.clone())),
         ]);
         for (number, member) in self.members.iter().enumerate() {
             let evolved = member.learner.evolved().to_vec();
@@ -385,13 +370,9 @@ impl Learner for Population {
     fn restore(&mut self, state: &StateDict) -> Result<(), LearnError> {
         let saved = StateReader(state);
         crate::descent::check_saved(saved, &self.numbers(), self.seed)?;
-        let counts = saved.counts("counts", 3)?;
+        let counts = saved.counts("counts", 2)?;
         let count = self.members.len();
-        let leader = usize::try_from(counts[2]).ok().filter(|&leader| leader < count);
-        let leader =
-            leader.ok_or_else(|| bad_state(format!("counts[2] is {}, of {count} members", counts[2])))?;
         let rated = saved.f64s("fitness", count)?.to_vec();
-        let weights = saved.f64s("weights", self.weights.len())?.to_vec();
         let before = self.heritage();
         let mut played = Vec::with_capacity(count);
         for number in 0..count {
@@ -406,8 +387,7 @@ impl Learner for Population {
         for (member, played) in self.members.iter_mut().zip(played) {
             member.played = played;
         }
-        (self.generation, self.copies, self.leader) = (counts[0], counts[1], leader);
-        (self.rated, self.weights) = (rated, weights);
+        (self.generation, self.copies, self.rated) = (counts[0], counts[1], rated);
         Ok(())
     }
 }

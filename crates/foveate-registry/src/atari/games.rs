@@ -1,5 +1,7 @@
 //! The games: their names, numbers of actions and reference scores.
 
+use foveate_envs::registry::ReferenceScores;
+
 /// A game.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Game {
@@ -11,6 +13,13 @@ pub(super) struct Game {
     pub(super) random: f64,
     /// Mean score of a human player.
     pub(super) human: f64,
+}
+
+impl Game {
+    /// The scores by which its returns are normalised.
+    pub(super) const fn scores(&self) -> ReferenceScores {
+        ReferenceScores { task: self.name, random: self.random, human: self.human }
+    }
 }
 
 const fn game(name: &'static str, actions: usize, random: f64, human: f64) -> Game {

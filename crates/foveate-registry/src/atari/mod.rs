@@ -78,8 +78,7 @@ const SEPARATOR: char = '+';
 
 /// The scores by which those in `game` are normalised.
 pub(crate) fn reference(game: &str) -> Option<ReferenceScores> {
-    let Game { name, random, human, .. } = *GAMES.iter().find(|known| known.name == game)?;
-    Some(ReferenceScores { task: name, random, human })
+    GAMES.iter().find(|known| known.name == game).map(Game::scores)
 }
 
 /// What the options of a request mean.
@@ -167,10 +166,7 @@ fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
     if let [game] = games[..] {
         return start(game);
     }
-    let level = |game: &&'static Game| {
-        let scores = ReferenceScores { task: game.name, random: game.random, human: game.human };
-        Ok(Level { env: start(game)?, scores })
-    };
+    let level = |game: &&'static Game| Ok(Level { env: start(game)?, scores: game.scores() });
     let levels: Result<Vec<Level>, WorldError> = games.iter().map(level).collect();
     Ok(Box::new(Levels::new(NAME, levels?)?))
 }
