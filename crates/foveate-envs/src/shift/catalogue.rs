@@ -255,6 +255,15 @@ pub static SHIFTS: Registry<ShiftDescriptor> = Registry::new(
             make: |_, _| Box::new(occlude::Blob),
         },
         &ShiftDescriptor {
+            name: "stickers",
+            about: "four rectangles with random patterns of two colours, others in every episode",
+            target: Target::Picture,
+            unit: "largest width as a share of the picture's; they are at most half as high",
+            amounts: [0.1, 0.2, 0.35, 0.5, 0.7],
+            knobs: &[],
+            make: |_, _| Box::new(occlude::Stickers::default()),
+        },
+        &ShiftDescriptor {
             name: "dropout",
             about: "square patches lost, others in every frame",
             target: Target::Picture,

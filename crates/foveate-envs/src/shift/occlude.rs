@@ -2,7 +2,14 @@
 
 use std::ops::Range;
 
+use foveate_core::{Image, Rng, Seed};
+
 use super::operator::{Moment, Operator, Picture};
+
+/// Stickers of an episode.
+const STICKERS: usize = 4;
+/// Cells of a sticker's pattern, in each direction.
+const CELLS: usize = 8;
 
 /// A rectangle.
 #[derive(Debug, Clone)]
@@ -34,6 +41,62 @@ impl Operator for Blob {
             let dy = row as f64 + 0.5 - centre[1];
             let half = (radius * radius - dy * dy).max(0.0).sqrt();
             paint(picture, row, pixels(centre[0] - half, centre[0] + half, picture.width), rgb);
+        }
+    }
+}
+
+/// Rectangles with random patterns of two colours, in places that are drawn in every episode.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Stickers {
+    stickers: [Sticker; STICKERS],
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Sticker {
+    /// Its middle, in shares of the picture.
+    centre: [f64; 2],
+    /// In shares of the largest width and height.
+    size: [f64; 2],
+    /// In pixels of a picture 96 wide.
+    cell: f64,
+    colors: [[u8; 3]; 2],
+    /// Bit `CELLS * y + x`: which of the colours a cell has. The pattern goes on beyond its cells.
+    pattern: u64,
+}
+
+impl Sticker {
+    fn draw(rng: &mut Rng) -> Self {
+        Sticker {
+            centre: [(); 2].map(|()| rng.next_f64()),
+            size: [(); 2].map(|()| rng.uniform(0.3, 1.0)),
+            cell: rng.uniform(1.0, 6.0),
+            colors: [(); 2].map(|()| [(); 3].map(|()| rng.below(256) as u8)),
+            pattern: rng.next_u64(),
+        }
+    }
+}
+
+impl Operator for Stickers {
+    fn begin(&mut self, _: Image<'_>, dice: Seed) {
+        let mut rng = dice.rng();
+        self.stickers = self.stickers.map(|_| Sticker::draw(&mut rng));
+    }
+
+    fn look(&mut self, picture: &mut Picture<'_>, now: &Moment<'_>) {
+        for sticker in &self.stickers {
+            let [x, y] = sticker.centre;
+            let [width, height] = [sticker.size[0] * now.amount, sticker.size[1] * now.amount / 2.0];
+            let columns = span(x, width, picture.width);
+            let rows = span(y, height, picture.height);
+            let cell = (sticker.cell * picture.scale()).max(1.0);
+            let at = |pixels: usize| (pixels as f64 / cell) as usize % CELLS;
+            for row in rows.clone() {
+                for column in columns.clone() {
+                    let bit = CELLS * at(row - rows.start) + at(column - columns.start);
+                    let color = sticker.colors[(sticker.pattern >> bit & 1) as usize];
+                    paint(picture, row, column..column + 1, color);
+                }
+            }
         }
     }
 }

@@ -145,10 +145,33 @@ fn colours_are_others_in_every_episode() {
 }
 
 #[test]
+fn stickers_lie_elsewhere_in_every_episode_and_stay_there() {
+    let sticky = plan("stickers:3");
+    let mut world = Shifted::new(flat(continuous()), &sticky).expect("a picture");
+    let covered = |world: &Shifted, step: u8| -> Vec<bool> {
+        frame(world).chunks_exact(3).map(|pixel| pixel != [GREY + step, GREY, GREY]).collect()
+    };
+    let mut episodes = Vec::new();
+    for seed in 1..=20 {
+        world.reset(Some(seed));
+        let first = covered(&world, 0);
+        world.step(Action::Continuous(&[0.0, 0.0])).expect("a good action");
+        assert_eq!(covered(&world, 1), first, "{seed}");
+        episodes.push(first);
+    }
+    let share = |covered: &[bool]| covered.iter().filter(|&&is| is).count() as f64 / covered.len() as f64;
+    let shares: Vec<f64> = episodes.iter().map(|episode| share(episode)).collect();
+    // Four of at most 0.35 × 0.175 of the width.
+    assert!(shares.iter().all(|&share| share < 4.0 * 0.35 * 0.175 * 1.5), "{shares:?}");
+    assert!(shares.iter().sum::<f64>() / 20.0 > 0.03, "{shares:?}");
+    assert!(episodes.windows(2).all(|pair| pair[0] != pair[1]));
+}
+
+#[test]
 fn the_expert_looks_where_things_stay() {
     let point = GazePoint { x: 0.25, y: 0.75, weight: 1.0 };
     for (text, looks) in [
-        ("colors:3+noise:2+blur:1+bar:3", true),
+        ("colors:3+noise:2+blur:1+bar:3+stickers:2", true),
         ("background-still:3+sticky:2+dropout:1", true),
         ("shake:1", false),
         ("colors:3+delay:1", false),
