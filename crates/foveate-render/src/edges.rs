@@ -3,8 +3,8 @@
 use foveate_kernels::plain::Plain;
 
 use crate::frame::Frame;
-use crate::lanes::{LANES, Wide, Words, add_bytes, dot, max, select};
-use crate::layer::{Layer, PLANE, SKY};
+use crate::lanes::{LANES, Wide, Words, add_bytes, dot, max, select, select_word};
+use crate::layer::{Layer, PLANE, SKY, any};
 use crate::light::{lit, packed};
 use crate::rows::{paint, points};
 use crate::view::View;
@@ -43,15 +43,44 @@ pub(crate) struct EdgeBuffers {
     /// An edge pixel where something may be seen, and the next such.
     links: Vec<(u16, u16)>,
     chunk: Box<Chunk>,
+    /// The edges of planes, of the picture and of what the mirror shows.
+    still: [StillEdges; 2],
+    /// Whether they are known.
+    still_known: bool,
 }
+
+/// Edge pixels where planes and sky alone are seen: their samples see the same while the layer stays.
+#[derive(Debug, Clone, Default)]
+struct StillEdges {
+    /// Ascending.
+    places: Vec<u32>,
+    edges: Vec<StillEdge>,
+}
+
+#[derive(Debug, Clone)]
+struct StillEdge {
+    /// What is in front in the pixel and in those beside.
+    seen: Seen,
+    /// The pixel whose colour each sample has; [`NOWHERE`] for none.
+    from: [u32; SAMPLES.len()],
+}
+
+/// What is in front in a pixel, left and right of it, above and below.
+type Seen = [u32; 5];
+
+/// No pixel.
+const NOWHERE: u32 = u32::MAX;
 
 /// Numbers of each pixel of a chunk.
 #[derive(Debug, Clone)]
 struct Chunk {
+    place: [u32; CHUNK],
+    seen_beside: [Seen; CHUNK],
     x: [f32; CHUNK],
     y: [f32; CHUNK],
-    depth: [[f32; CHUNK]; 4],
-    seen: [[u32; CHUNK]; 4],
+    /// Of what is nearest in each sample.
+    depth: [[f32; SAMPLES.len()]; CHUNK],
+    seen: [[u32; SAMPLES.len()]; CHUNK],
     /// Sums of the first and third byte of colours, and of the second.
     even: [u32; CHUNK],
     odd: [u32; CHUNK],
@@ -70,13 +99,17 @@ impl EdgeBuffers {
             touched: Vec::new(),
             links: Vec::with_capacity(5 * CHUNK),
             chunk: Box::new(Chunk {
+                place: [0; CHUNK],
+                seen_beside: [[0; 5]; CHUNK],
                 x: [0.0; CHUNK],
                 y: [0.0; CHUNK],
-                depth: [[0.0; CHUNK]; 4],
-                seen: [[0; CHUNK]; 4],
+                depth: [[0.0; SAMPLES.len()]; CHUNK],
+                seen: [[0; SAMPLES.len()]; CHUNK],
                 even: [0; CHUNK],
                 odd: [0; CHUNK],
             }),
+            still: [StillEdges::default(), StillEdges::default()],
+            still_known: false,
         }
     }
 
@@ -127,6 +160,8 @@ pub(crate) struct SmoothEdges<'a> {
     pub(crate) view: &'a View,
     pub(crate) layer: &'a Layer,
     pub(crate) edges: &'a mut EdgeBuffers,
+    /// Whether the layer is that of the picture before.
+    pub(crate) layer_stayed: bool,
     pub(crate) rgb: &'a mut [u8],
 }
 
@@ -135,29 +170,50 @@ impl Plain for SmoothEdges<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let SmoothEdges { frame, view, layer, edges, rgb } = self;
+        let SmoothEdges { frame, view, layer, edges, layer_stayed, rgb } = self;
         let things = frame.bodies.len() + frame.planes.len();
         edges.heads.clear();
         edges.heads.resize(things, END);
         edges.touched.clear();
         edges.touched.reserve(things);
+        edges.still_known &= layer_stayed;
+        if !edges.still_known {
+            for still in &mut edges.still {
+                still.places.clear();
+                still.edges.clear();
+            }
+        }
+        let still = match (layer_stayed, edges.still_known) {
+            (false, _) => Still::Unused,
+            (true, false) => Still::Kept,
+            (true, true) => Still::Known,
+        };
         if frame.mirror.is_some() && !(frame.mirrored_bodies.is_empty() && frame.mirrored_planes.is_empty()) {
             find(&mut edges.mirror_front, &mut edges.places, view);
-            let mut done = 0;
+            let (mut done, mut next) = (0, 0);
             while done < edges.places.len() {
                 let end = (done + CHUNK).min(edges.places.len());
-                smooth::<true>(frame, view, layer, edges, done..end, rgb);
+                next = smooth::<true>(frame, view, layer, edges, (still, next), done..end, rgb);
                 done = end;
             }
         }
         find(&mut edges.front, &mut edges.places, view);
-        let mut done = 0;
+        let (mut done, mut next) = (0, 0);
         while done < edges.places.len() {
             let end = (done + CHUNK).min(edges.places.len());
-            smooth::<false>(frame, view, layer, edges, done..end, rgb);
+            next = smooth::<false>(frame, view, layer, edges, (still, next), done..end, rgb);
             done = end;
         }
+        edges.still_known = layer_stayed;
     }
+}
+
+/// What is done about [`StillEdges`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Still {
+    Unused,
+    Kept,
+    Known,
 }
 
 /// Lists the pixels beside which something else is in front.
@@ -186,11 +242,7 @@ fn find(front: &mut [Words], places: &mut Vec<u32>, view: &View) {
                     differ[i] |= here[i] ^ other[i];
                 }
             }
-            let mut bits = 0;
-            for i in 0..LANES {
-                bits |= differ[i];
-            }
-            if bits != 0 {
+            if any(&differ) {
                 let x = (b - 1) * LANES;
                 for (i, &differ) in differ.iter().enumerate() {
                     if differ != 0 && x + i < view.width {
@@ -207,18 +259,33 @@ fn block(front: &[u32], at: usize) -> &Words {
     front[at..at + LANES].first_chunk().expect("a slice of as many lanes")
 }
 
-/// Smooths some of the listed pixels: those of the picture, or those in the mirror.
+/// Smooths some of the listed pixels: those of the picture, or those in the mirror. Still edges before `next` are done; returns
+/// which is next then.
 #[inline(always)]
 fn smooth<const MIRROR: bool>(
     frame: &Frame,
     view: &View,
     layer: &Layer,
     edges: &mut EdgeBuffers,
+    (use_of_still, mut next): (Still, usize),
     range: std::ops::Range<usize>,
     rgb: &mut [u8],
-) {
-    let EdgeBuffers { front, under, bare, mirror_front, mirror_colour, places, heads, touched, links, chunk } =
-        edges;
+) -> usize {
+    let EdgeBuffers {
+        front,
+        under,
+        bare,
+        mirror_front,
+        mirror_colour,
+        places,
+        heads,
+        touched,
+        links,
+        chunk,
+        still,
+        still_known: _,
+    } = edges;
+    let still = &mut still[usize::from(MIRROR)];
     let direct_front = front.as_flattened();
     let front = if MIRROR { mirror_front.as_flattened() } else { direct_front };
     let under = under.as_flattened_mut();
@@ -226,16 +293,46 @@ fn smooth<const MIRROR: bool>(
     let bodies = if MIRROR { &frame.mirrored_bodies } else { &frame.bodies };
     let stride = view.width.div_ceil(LANES) * LANES;
     let wide = stride + 2 * LANES;
-    let places = &places[range];
-    let count = places.len();
+    let mirror_colour = mirror_colour.as_flattened();
+    let bare = bare.as_flattened();
+    let mut count = 0;
     links.clear();
     touched.clear();
-    for (edge, &place) in places.iter().enumerate() {
+    for &place in &places[range] {
         let (x, y) = ((place & 0xffff) as usize, (place >> 16) as usize);
-        chunk.x[edge] = view.ray_x(x as f32);
-        chunk.y[edge] = view.ray_y(y as f32);
         let at = (y + 1) * wide + LANES + x;
         let seen = [front[at], front[at - 1], front[at + 1], front[at - wide], front[at + wide]];
+        if use_of_still == Still::Known {
+            while next < still.places.len() && still.places[next] < place {
+                next += 1;
+            }
+            if still.places.get(next) == Some(&place) && still.edges[next].seen == seen {
+                let (mut even, mut odd) = (0, 0);
+                for from in still.edges[next].from {
+                    if from != NOWHERE {
+                        let from = from as usize;
+                        let colour = if MIRROR { mirror_colour[from] } else { under[from] };
+                        even += colour & 0x00ff_00ff;
+                        odd += colour >> 8 & 0x00ff_00ff;
+                    }
+                }
+                let mut colour = mean(even, odd);
+                if MIRROR {
+                    colour = add_bytes(bare[y * stride + x], colour);
+                    under[y * stride + x] = colour;
+                }
+                if !MIRROR || direct_front[at] & PLANE != 0 {
+                    rgb[(y * view.width + x) * 3..][..3].copy_from_slice(&colour.to_le_bytes()[..3]);
+                }
+                continue;
+            }
+        }
+        let edge = count;
+        count += 1;
+        chunk.place[edge] = place;
+        chunk.seen_beside[edge] = seen;
+        chunk.x[edge] = view.ray_x(x as f32);
+        chunk.y[edge] = view.ray_y(y as f32);
         for (i, &thing) in seen.iter().enumerate() {
             if thing == SKY || seen[..i].contains(&thing) {
                 continue;
@@ -258,16 +355,15 @@ fn smooth<const MIRROR: bool>(
             heads[head] = (links.len() - 1) as u16;
         }
     }
-    for s in 0..4 {
-        chunk.depth[s][..count].fill(view.far);
-        chunk.seen[s][..count].fill(SKY);
-    }
+    chunk.depth[..count].fill([view.far; SAMPLES.len()]);
+    chunk.seen[..count].fill([SKY; SAMPLES.len()]);
     chunk.even[..count].fill(0);
     chunk.odd[..count].fill(0);
     for &thing in touched.iter() {
         let mut at = heads[head(thing, frame)];
         while at != END {
             let lanes = Lanes::take(links, &mut at, chunk);
+            let mut depths = [[0.0; SAMPLES.len()]; LANES];
             for (s, [dx, dy]) in SAMPLES.iter().enumerate() {
                 let (mut x, mut y) = ([0.0; LANES], [0.0; LANES]);
                 for i in 0..LANES {
@@ -286,12 +382,16 @@ fn smooth<const MIRROR: bool>(
                     near = frame.planes[mirror as usize].depth(&x, &y);
                 }
                 for i in 0..LANES {
-                    let edge = lanes.edges[i];
-                    let depth = &mut chunk.depth[s][edge];
-                    if t[i] >= near[i] && t[i] < *depth {
-                        *depth = t[i];
-                        chunk.seen[s][edge] = thing;
-                    }
+                    depths[i][s] = select(t[i] >= near[i], t[i], f32::INFINITY);
+                }
+            }
+            for i in 0..LANES {
+                let edge = lanes.edges[i];
+                let (depth, seen) = (&mut chunk.depth[edge], &mut chunk.seen[edge]);
+                for s in 0..SAMPLES.len() {
+                    let nearer = depths[i][s] < depth[s];
+                    depth[s] = select(nearer, depths[i][s], depth[s]);
+                    seen[s] = select_word(nearer, thing, seen[s]);
                 }
             }
         }
@@ -302,12 +402,14 @@ fn smooth<const MIRROR: bool>(
         }
         heads[head(thing, frame)] = END;
     }
-    for (edge, &place) in places.iter().enumerate() {
+    for edge in 0..count {
+        let place = chunk.place[edge];
         let (x, y) = ((place & 0xffff) as usize, (place >> 16) as usize);
         let at = y * stride + x;
         let (mut even, mut odd) = (chunk.even[edge], chunk.odd[edge]);
-        for s in 0..4 {
-            let thing = chunk.seen[s][edge];
+        let mut sources = [NOWHERE; SAMPLES.len()];
+        for s in 0..SAMPLES.len() {
+            let thing = chunk.seen[edge][s];
             if thing & PLANE == 0 {
                 continue;
             }
@@ -333,19 +435,32 @@ fn smooth<const MIRROR: bool>(
                 let beside = beside.into_iter().flatten().find(|&(x, y)| is_at(x, y));
                 from = beside.map_or(at, |(x, y)| y * stride + x);
             }
-            let colour = if MIRROR { mirror_colour.as_flattened()[from] } else { under[from] };
+            sources[s] = from as u32;
+            let colour = if MIRROR { mirror_colour[from] } else { under[from] };
             even += colour & 0x00ff_00ff;
             odd += colour >> 8 & 0x00ff_00ff;
         }
-        let mut colour = ((even + 0x0002_0002) >> 2 & 0x00ff_00ff) | ((odd + 2) >> 2 & 0xff) << 8;
+        let seen = chunk.seen_beside[edge];
+        if use_of_still == Still::Kept && seen.iter().all(|thing| thing & PLANE != 0) {
+            still.places.push(place);
+            still.edges.push(StillEdge { seen, from: sources });
+        }
+        let mut colour = mean(even, odd);
         if MIRROR {
-            colour = add_bytes(bare.as_flattened()[at], colour);
+            colour = add_bytes(bare[at], colour);
             under[at] = colour;
         }
         if !MIRROR || direct_front[(y + 1) * wide + LANES + x] & PLANE != 0 {
             rgb[(y * view.width + x) * 3..][..3].copy_from_slice(&colour.to_le_bytes()[..3]);
         }
     }
+    next
+}
+
+/// The mean of four colours, of which these are the sums: of the first and third byte, and of the second.
+#[inline(always)]
+fn mean(even: u32, odd: u32) -> u32 {
+    ((even + 0x0002_0002) >> 2 & 0x00ff_00ff) | ((odd + 2) >> 2 & 0xff) << 8
 }
 
 /// Adds a body's colour to the pixels in whose samples it is in front.
@@ -361,22 +476,20 @@ fn add_body<const MIRROR: bool>(
     let body = if MIRROR { &frame.mirrored_bodies[thing as usize] } else { &frame.bodies[thing as usize] };
     let mut at = from;
     while at != END {
-        let lanes = Lanes::take(links, &mut at, chunk);
-        let (mut x, mut y, mut times, mut depth) = ([0.0; LANES], [0.0; LANES], [0.0; LANES], [0.0; LANES]);
-        for (s, [dx, dy]) in SAMPLES.iter().enumerate() {
-            for i in 0..LANES {
-                let here = chunk.seen[s][lanes.edges[i]] == thing;
-                let part = select(here, 1.0, 0.0);
-                x[i] += part * dx;
-                y[i] += part * dy;
-                times[i] += part;
-                depth[i] = select(here, chunk.depth[s][lanes.edges[i]], depth[i]);
-            }
+        let lanes = Lanes::take_seen(links, &mut at, chunk, thing);
+        if lanes.count == 0 {
+            break;
+        }
+        let (mut x, mut y, mut depth) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
+        for i in 0..LANES {
+            let Mean { x: right, y: down, last } = MEANS[lanes.samples[i]];
+            x[i] = right;
+            y[i] = down;
+            depth[i] = chunk.depth[lanes.edges[i]][last];
         }
         for i in 0..LANES {
-            let inverse = 1.0 / select(times[i] > 0.0, times[i], 1.0);
-            x[i] = lanes.x[i] + x[i] * inverse * view.pixel;
-            y[i] = lanes.y[i] - y[i] * inverse * view.pixel;
+            x[i] = lanes.x[i] + x[i] * view.pixel;
+            y[i] = lanes.y[i] - y[i] * view.pixel;
         }
         let middle = body.solid.depth(&x, &y);
         for i in 0..LANES {
@@ -408,7 +521,7 @@ fn add_body<const MIRROR: bool>(
             paint(frame, body, &on_face, &n)
         };
         for i in 0..lanes.count {
-            let (edge, times) = (lanes.edges[i], times[i] as u32);
+            let (edge, times) = (lanes.edges[i], lanes.samples[i].count_ones());
             chunk.even[edge] += times * (colour[i] & 0x00ff_00ff);
             chunk.odd[edge] += times * (colour[i] >> 8 & 0x00ff_00ff);
         }
@@ -422,12 +535,15 @@ struct Lanes {
     count: usize,
     x: Wide,
     y: Wide,
+    /// Bit s: something is in front in sample s.
+    samples: [usize; LANES],
 }
 
 impl Lanes {
+    /// The next of a list.
     #[inline(always)]
     fn take(links: &[(u16, u16)], at: &mut u16, chunk: &Chunk) -> Lanes {
-        let mut lanes = Lanes { edges: [0; LANES], count: 0, x: [0.0; LANES], y: [0.0; LANES] };
+        let mut lanes = Lanes::none();
         let mut last = 0;
         for i in 0..LANES {
             if *at != END {
@@ -442,6 +558,75 @@ impl Lanes {
         }
         lanes
     }
+
+    /// The next of a list in which `thing` is in front in some sample.
+    #[inline(always)]
+    fn take_seen(links: &[(u16, u16)], at: &mut u16, chunk: &Chunk, thing: u32) -> Lanes {
+        let mut lanes = Lanes::none();
+        while *at != END && lanes.count < LANES {
+            let (edge, next) = links[*at as usize];
+            *at = next;
+            let edge = edge as usize % CHUNK;
+            let mut samples = 0;
+            for (s, &seen) in chunk.seen[edge].iter().enumerate() {
+                samples |= usize::from(seen == thing) << s;
+            }
+            if samples != 0 {
+                lanes.edges[lanes.count] = edge;
+                lanes.samples[lanes.count] = samples;
+                lanes.count += 1;
+            }
+        }
+        let last = lanes.count.saturating_sub(1);
+        for i in 0..LANES {
+            let from = if i < last { i } else { last };
+            let edge = lanes.edges[from];
+            lanes.edges[i] = edge;
+            lanes.samples[i] = lanes.samples[from];
+            lanes.x[i] = chunk.x[edge];
+            lanes.y[i] = chunk.y[edge];
+        }
+        lanes
+    }
+
+    #[inline(always)]
+    fn none() -> Lanes {
+        Lanes { edges: [0; LANES], count: 0, x: [0.0; LANES], y: [0.0; LANES], samples: [0; LANES] }
+    }
+}
+
+/// The middle of some samples.
+#[derive(Clone, Copy)]
+struct Mean {
+    /// In pixels from the upper left corner.
+    x: f32,
+    y: f32,
+    /// The last of the samples.
+    last: usize,
+}
+
+/// The middle of each set of samples: bit s stands for sample s.
+static MEANS: [Mean; 1 << SAMPLES.len()] = means();
+
+const fn means() -> [Mean; 1 << SAMPLES.len()] {
+    let mut means = [Mean { x: 0.0, y: 0.0, last: 0 }; 1 << SAMPLES.len()];
+    let mut set = 1;
+    while set < means.len() {
+        let mut s = 0;
+        while s < SAMPLES.len() {
+            if set >> s & 1 == 1 {
+                means[set].x += SAMPLES[s][0];
+                means[set].y += SAMPLES[s][1];
+                means[set].last = s;
+            }
+            s += 1;
+        }
+        let inverse = 1.0 / set.count_ones() as f32;
+        means[set].x *= inverse;
+        means[set].y *= inverse;
+        set += 1;
+    }
+    means
 }
 
 #[inline(always)]

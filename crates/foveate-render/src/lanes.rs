@@ -3,7 +3,7 @@
 //! Every operation is an exact IEEE operation in a fixed order, so all instruction sets give the same bits.
 
 /// Pixels that are computed together.
-pub(crate) const LANES: usize = 8;
+pub(crate) const LANES: usize = 16;
 
 /// A number for every pixel of a block.
 pub(crate) type Wide = [f32; LANES];

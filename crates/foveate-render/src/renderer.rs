@@ -145,7 +145,8 @@ impl Renderer {
             }
         }
         let new_sky = self.draw_sky(scene.sky.as_ref(), &view);
-        if self.layer.is_outdated(&self.frame, &view) || new_sky {
+        let new_layer = self.layer.is_outdated(&self.frame, &view) || new_sky;
+        if new_layer {
             self.level.run_plain(DrawLayer {
                 frame: &self.frame,
                 view: &view,
@@ -169,6 +170,7 @@ impl Renderer {
                 view: &view,
                 layer: &self.layer,
                 edges: &mut self.edges,
+                layer_stayed: !new_layer,
                 rgb,
             });
         }
