@@ -18,6 +18,9 @@ const CHUNK: usize = 256;
 /// The cosine between the line of sight and the normal of the outermost face that is seen of a round shape: OpenGL draws 28.
 const STEEPEST: f32 = 0.11;
 
+/// More than one thing.
+const MIXED: u32 = u32::MAX - 1;
+
 /// No link in a list.
 const END: u16 = u16::MAX;
 
@@ -34,6 +37,8 @@ pub(crate) struct EdgeBuffers {
     mirror_front: Vec<Words>,
     /// Its colours.
     mirror_colour: Vec<Words>,
+    /// For every block of `front` and of `mirror_front`: what is in front in all of its pixels; [`MIXED`] where that differs.
+    whole: [Vec<u32>; 2],
     /// The places of edge pixels of this picture: rows in the upper half.
     places: Vec<u32>,
     /// For each body, then for each plane: its first link.
@@ -50,7 +55,7 @@ pub(crate) struct EdgeBuffers {
 }
 
 /// Edge pixels where planes and sky alone are seen: their samples see the same while the layer stays.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct StillEdges {
     /// Ascending.
     places: Vec<u32>,
@@ -67,6 +72,9 @@ struct StillEdge {
 
 /// What is in front in a pixel, left and right of it, above and below.
 type Seen = [u32; 5];
+
+/// One of so many pixels may be a still edge.
+const MOST_STILL: usize = 4;
 
 /// No pixel.
 const NOWHERE: u32 = u32::MAX;
@@ -88,12 +96,14 @@ struct Chunk {
 
 impl EdgeBuffers {
     pub(crate) fn new(blocks: usize, height: usize) -> EdgeBuffers {
+        let most_still = blocks * LANES * height / MOST_STILL;
         EdgeBuffers {
             front: vec![[0; LANES]; (blocks + 2) * (height + 2)],
             under: vec![[0; LANES]; blocks * height],
             bare: vec![[0; LANES]; blocks * height],
             mirror_front: vec![[0; LANES]; (blocks + 2) * (height + 2)],
             mirror_colour: vec![[0; LANES]; blocks * height],
+            whole: [(); 2].map(|()| vec![MIXED; (blocks + 2) * (height + 2)]),
             places: Vec::with_capacity(blocks * LANES * height),
             heads: Vec::new(),
             touched: Vec::new(),
@@ -108,7 +118,10 @@ impl EdgeBuffers {
                 even: [0; CHUNK],
                 odd: [0; CHUNK],
             }),
-            still: [StillEdges::default(), StillEdges::default()],
+            still: [(); 2].map(|()| StillEdges {
+                places: Vec::with_capacity(most_still),
+                edges: Vec::with_capacity(most_still),
+            }),
             still_known: false,
         }
     }
@@ -117,7 +130,8 @@ impl EdgeBuffers {
     #[inline(always)]
     pub(crate) fn keep(&mut self, y: usize, width: usize, front: &[Words], under: &[Words]) {
         let blocks = front.len();
-        keep_padded(&mut self.front[(y + 1) * (blocks + 2)..][..blocks + 2], width, front);
+        let row = (y + 1) * (blocks + 2)..(y + 2) * (blocks + 2);
+        keep_padded(&mut self.front[row.clone()], &mut self.whole[0][row], width, front);
         self.under[y * blocks..][..blocks].copy_from_slice(under);
     }
 
@@ -131,19 +145,21 @@ impl EdgeBuffers {
     #[inline(always)]
     pub(crate) fn keep_mirror(&mut self, y: usize, width: usize, mirror: Option<(&[Words], &[Words])>) {
         let blocks = width.div_ceil(LANES);
-        let row = &mut self.mirror_front[(y + 1) * (blocks + 2)..][..blocks + 2];
+        let row = (y + 1) * (blocks + 2)..(y + 2) * (blocks + 2);
+        let (padded, whole) = (&mut self.mirror_front[row.clone()], &mut self.whole[1][row]);
         if let Some((front, colour)) = mirror {
-            keep_padded(row, width, front);
+            keep_padded(padded, whole, width, front);
             self.mirror_colour[y * blocks..][..blocks].copy_from_slice(colour);
         } else {
-            row.fill([SKY; LANES]);
+            padded.fill([SKY; LANES]);
+            whole.fill(SKY);
         }
     }
 }
 
 /// Copies a row, and repeats its first and last pixel beyond the picture: nothing else begins there.
 #[inline(always)]
-fn keep_padded(row: &mut [Words], width: usize, front: &[Words]) {
+fn keep_padded(row: &mut [Words], whole: &mut [u32], width: usize, front: &[Words]) {
     let blocks = front.len();
     row[1..=blocks].copy_from_slice(front);
     let (first, last) = (front[0][0], front[(width - 1) / LANES][(width - 1) % LANES]);
@@ -151,6 +167,13 @@ fn keep_padded(row: &mut [Words], width: usize, front: &[Words]) {
     row[blocks + 1] = [last; LANES];
     if !width.is_multiple_of(LANES) {
         row[blocks][width % LANES..].fill(last);
+    }
+    for (block, whole) in row.iter().zip(whole) {
+        let mut differ = [0; LANES];
+        for i in 0..LANES {
+            differ[i] = block[i] ^ block[0];
+        }
+        *whole = if any(&differ) { MIXED } else { block[0] };
     }
 }
 
@@ -189,7 +212,7 @@ impl Plain for SmoothEdges<'_> {
             (true, true) => Still::Known,
         };
         if frame.mirror.is_some() && !(frame.mirrored_bodies.is_empty() && frame.mirrored_planes.is_empty()) {
-            find(&mut edges.mirror_front, &mut edges.places, view);
+            find(&mut edges.mirror_front, &mut edges.whole[1], &mut edges.places, view);
             let (mut done, mut next) = (0, 0);
             while done < edges.places.len() {
                 let end = (done + CHUNK).min(edges.places.len());
@@ -197,7 +220,7 @@ impl Plain for SmoothEdges<'_> {
                 done = end;
             }
         }
-        find(&mut edges.front, &mut edges.places, view);
+        find(&mut edges.front, &mut edges.whole[0], &mut edges.places, view);
         let (mut done, mut next) = (0, 0);
         while done < edges.places.len() {
             let end = (done + CHUNK).min(edges.places.len());
@@ -218,16 +241,24 @@ enum Still {
 
 /// Lists the pixels beside which something else is in front.
 #[inline(always)]
-fn find(front: &mut [Words], places: &mut Vec<u32>, view: &View) {
+fn find(front: &mut [Words], whole: &mut [u32], places: &mut Vec<u32>, view: &View) {
     places.clear();
     let wide = view.width.div_ceil(LANES) + 2;
     // Above the first row and below the last, nothing else begins.
     front.copy_within(wide..2 * wide, 0);
     front.copy_within(view.height * wide..(view.height + 1) * wide, (view.height + 1) * wide);
+    whole.copy_within(wide..2 * wide, 0);
+    whole.copy_within(view.height * wide..(view.height + 1) * wide, (view.height + 1) * wide);
     let front = front.as_flattened();
     let stride = wide * LANES;
     for y in 0..view.height {
+        let rows = [0, 1, 2].map(|row| &whole[(y + row) * wide..][..wide]);
         for b in 1..wide - 1 {
+            let thing = rows[1][b];
+            let beside = (rows[1][b - 1] ^ thing) | (rows[1][b + 1] ^ thing);
+            if thing != MIXED && beside | (rows[0][b] ^ thing) | (rows[2][b] ^ thing) == 0 {
+                continue;
+            }
             let at = (y + 1) * stride + b * LANES;
             let here = block(front, at);
             let others = [
@@ -283,9 +314,11 @@ fn smooth<const MIRROR: bool>(
         links,
         chunk,
         still,
+        whole: _,
         still_known: _,
     } = edges;
     let still = &mut still[usize::from(MIRROR)];
+    let most_still = view.width * view.height / MOST_STILL;
     let direct_front = front.as_flattened();
     let front = if MIRROR { mirror_front.as_flattened() } else { direct_front };
     let under = under.as_flattened_mut();
@@ -441,7 +474,8 @@ fn smooth<const MIRROR: bool>(
             odd += colour >> 8 & 0x00ff_00ff;
         }
         let seen = chunk.seen_beside[edge];
-        if use_of_still == Still::Kept && seen.iter().all(|thing| thing & PLANE != 0) {
+        let is_still = seen.iter().all(|thing| thing & PLANE != 0);
+        if use_of_still == Still::Kept && is_still && still.places.len() < most_still {
             still.places.push(place);
             still.edges.push(StillEdge { seen, from: sources });
         }

@@ -139,6 +139,9 @@ impl Row<'_> {
                     let (way, end) = lamp.way(&o);
                     let mut hit = [0; LANES];
                     frame.bodies[cast.body].solid.shade(&o, &way, end, &mut hit);
+                    if !any(&hit) {
+                        continue;
+                    }
                     let covered = lamp.covers(&p);
                     for i in 0..LANES {
                         here[i] &= hit[i] & covered[i];
