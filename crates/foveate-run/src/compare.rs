@@ -47,10 +47,33 @@ pub struct Curve {
     pub steps: u64,
     /// CPU seconds so far, including validation and report.
     pub cpu_seconds: f64,
-    /// `(training steps, mean return)` of every validation.
-    pub validations: Vec<(u64, f64)>,
+    /// CPU seconds until the last generation or validation.
+    pub learning_cpu_seconds: f64,
+    /// Every validation.
+    pub validations: Vec<Validated>,
     /// The report, if the run has one.
     pub report: Option<Summary>,
+}
+
+/// A validation.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Validated {
+    /// Training steps before it.
+    pub steps: u64,
+    /// CPU seconds before its end, those of earlier validations included.
+    pub cpu_seconds: f64,
+    /// Mean return.
+    pub mean: f64,
+}
+
+/// What learning curves are drawn over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Over {
+    /// Training steps.
+    #[default]
+    Steps,
+    /// CPU seconds of all threads, validations included.
+    CpuSeconds,
 }
 
 /// Runs of one configuration.
@@ -238,6 +261,7 @@ fn read_one(handle: &FolderHandle, seed: Option<u64>) -> Result<Curve, RunError>
         seed,
         steps: 0,
         cpu_seconds: 0.0,
+        learning_cpu_seconds: 0.0,
         validations: vec![],
         report: None,
     };
@@ -251,8 +275,15 @@ fn read_one(handle: &FolderHandle, seed: Option<u64>) -> Result<Curve, RunError>
             .map_err(|error| bad(format!("line {}: {error}; is it the log of a run?", number + 1)))?;
         curve.cpu_seconds = line.cpu_seconds;
         match line.event {
-            Event::Generation { steps, .. } => curve.steps = steps,
-            Event::Validation { steps, summary, .. } => curve.validations.push((steps, summary.mean)),
+            Event::Generation { steps, .. } => {
+                curve.steps = steps;
+                curve.learning_cpu_seconds = line.cpu_seconds;
+            }
+            Event::Validation { steps, summary, .. } => {
+                curve.learning_cpu_seconds = line.cpu_seconds;
+                let cpu_seconds = line.cpu_seconds;
+                curve.validations.push(Validated { steps, cpu_seconds, mean: summary.mean });
+            }
             Event::Report { summary, .. } => curve.report = Some(summary),
             Event::Evaluation { .. } | Event::Chosen { .. } | Event::Final { .. } => {}
         }
@@ -260,11 +291,38 @@ fn read_one(handle: &FolderHandle, seed: Option<u64>) -> Result<Curve, RunError>
     Ok(curve)
 }
 
+impl Over {
+    fn of(self, validated: &Validated) -> f64 {
+        match self {
+            Over::Steps => validated.steps as f64,
+            Over::CpuSeconds => validated.cpu_seconds,
+        }
+    }
+
+    fn end(self, curve: &Curve) -> f64 {
+        match self {
+            Over::Steps => curve.steps as f64,
+            Over::CpuSeconds => curve.learning_cpu_seconds,
+        }
+    }
+
+    const fn label(self) -> &'static str {
+        match self {
+            Over::Steps => "best validation so far, over training steps",
+            Over::CpuSeconds => "best validation so far, over CPU seconds",
+        }
+    }
+}
+
 impl Curve {
-    /// The best validation within the first `steps` training steps.
-    fn best_until(&self, steps: f64) -> Option<f64> {
-        let seen = self.validations.iter().take_while(|(at, _)| *at as f64 <= steps);
-        seen.map(|&(_, mean)| mean).reduce(f64::max)
+    /// The best validation up to `end`.
+    fn best_until(&self, over: Over, end: f64) -> Option<f64> {
+        let seen = self.validations.iter().take_while(|validated| over.of(validated) <= end);
+        seen.map(|validated| validated.mean).reduce(f64::max)
+    }
+
+    fn best(&self) -> Option<f64> {
+        self.best_until(Over::Steps, f64::INFINITY)
     }
 }
 
@@ -296,9 +354,7 @@ impl Comparison {
         let names = self.names();
         let reported = self.groups.iter().flat_map(|group| &group.runs);
         let largest = reported
-            .flat_map(|run| {
-                run.report.map(|report| report.mean).into_iter().chain(run.best_until(f64::INFINITY))
-            })
+            .flat_map(|run| run.report.map(|report| report.mean).into_iter().chain(run.best()))
             .fold(0.0_f64, |most, mean| most.max(mean.abs()));
         let d = decimals(largest);
         for (Group { runs, .. }, name) in self.groups.iter().zip(&names) {
@@ -320,7 +376,7 @@ impl Comparison {
                 list(&|run| run.seed.map_or_else(|| "–".to_owned(), |seed| seed.to_string())),
                 count_steps(mean(|run| run.steps as f64).round() as u64),
                 mean(|run| run.cpu_seconds),
-                list(&|run| number(run.best_until(f64::INFINITY))),
+                list(&|run| number(run.best())),
                 list(&|run| number(run.report.map(|report| report.mean))),
             );
         }
@@ -364,9 +420,9 @@ impl Comparison {
 
     /// A picture as SVG: thin lines for the best validation so far of each run, a thick one for the mean of a
     /// group, and on the right the reports with their 95 % intervals.
-    pub fn to_svg(&self, title: &str) -> String {
+    pub fn to_svg(&self, title: &str, over: Over) -> String {
         let runs = || self.groups.iter().flat_map(|group| &group.runs);
-        let steps = runs().map(|run| run.steps as f64).fold(1.0, f64::max);
+        let end = runs().map(|run| over.end(run)).fold(1.0, f64::max);
         let groups: Vec<RunGroup> = self
             .names()
             .into_iter()
@@ -376,15 +432,14 @@ impl Comparison {
                 runs: runs
                     .iter()
                     .map(|run| ComparedRun {
-                        curve: stairs(std::slice::from_ref(run)),
+                        curve: stairs(std::slice::from_ref(run), over),
                         report: run.report.map(|report| (report.mean, report.ci95)),
                     })
                     .collect(),
-                together: stairs(runs),
+                together: stairs(runs, over),
             })
             .collect();
-        let curve = "best validation so far, over training steps";
-        compared_runs(title, &self.differ_in(), curve, steps, &groups)
+        compared_runs(title, &self.differ_in(), over.label(), end, &groups)
     }
 }
 
@@ -399,26 +454,26 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace(['\n', '\r'], " ")
 }
 
-/// The mean of the best validations so far, at every change, from the step where every run has one to the end
-/// of the shortest run.
-fn stairs(runs: &[Curve]) -> Vec<(f64, f64)> {
+/// The mean of the best validations so far, at every change, from where every run has one to the end of the
+/// shortest run.
+fn stairs(runs: &[Curve], over: Over) -> Vec<(f64, f64)> {
     let mut at: Vec<f64> =
-        runs.iter().flat_map(|run| &run.validations).map(|&(steps, _)| steps as f64).collect();
+        runs.iter().flat_map(|run| &run.validations).map(|validated| over.of(validated)).collect();
     at.sort_by(f64::total_cmp);
     at.dedup();
-    let end = runs.iter().map(|run| run.steps as f64).fold(f64::INFINITY, f64::min);
+    let end = runs.iter().map(|run| over.end(run)).fold(f64::INFINITY, f64::min);
     let mut out: Vec<(f64, f64)> = vec![];
-    for steps in at {
-        let best: Option<Vec<f64>> = runs.iter().map(|run| run.best_until(steps)).collect();
-        let Some(best) = best.filter(|_| steps <= end) else { continue };
+    for x in at {
+        let best: Option<Vec<f64>> = runs.iter().map(|run| run.best_until(over, x)).collect();
+        let Some(best) = best.filter(|_| x <= end) else { continue };
         let mean = best.iter().sum::<f64>() / best.len() as f64;
         if let Some(&(_, before)) = out.last() {
-            out.push((steps, before));
+            out.push((x, before));
         }
-        out.push((steps, mean));
+        out.push((x, mean));
     }
-    if let Some(&(steps, last)) = out.last()
-        && steps < end
+    if let Some(&(x, last)) = out.last()
+        && x < end
     {
         out.push((end, last));
     }

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::anyhow;
-use clap::Args;
+use clap::{Args, ValueEnum};
+use foveate::run::compare::Over;
 use foveate::run::{atomic, compare, suggest};
 
 use crate::out;
@@ -18,6 +19,7 @@ never pooled; the picture, the table and the JSON say which keys differ. Runs ma
 Examples:
   foveate compare runs/*
   foveate compare runs/softmax-* runs/relu-* --out kernels.svg --title \"Kernels of voting\"
+  foveate compare runs/softmax-* runs/relu-* --over cpu-seconds
   foveate compare runs/a runs/b --json")]
 pub(crate) struct Compare {
     /// Folders of runs
@@ -29,9 +31,28 @@ pub(crate) struct Compare {
     /// Its title
     #[arg(long, default_value = "Learning curves")]
     title: String,
+    /// What the curves are drawn over; CPU seconds are those of all threads, validations included
+    #[arg(long, value_enum, default_value_t)]
+    over: Axis,
     /// Print the curves as one JSON object and draw no picture
-    #[arg(long, conflicts_with_all = ["out", "title"])]
+    #[arg(long, conflicts_with_all = ["out", "title", "over"])]
     json: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum Axis {
+    #[default]
+    Steps,
+    CpuSeconds,
+}
+
+impl From<Axis> for Over {
+    fn from(axis: Axis) -> Self {
+        match axis {
+            Axis::Steps => Over::Steps,
+            Axis::CpuSeconds => Over::CpuSeconds,
+        }
+    }
 }
 
 impl Compare {
@@ -42,7 +63,7 @@ impl Compare {
             let value = serde_json::to_value(&all).map_err(|error| anyhow!("{error}"))?;
             return Ok(out::say_json(&value)?);
         }
-        atomic::write(&self.out, all.to_svg(&self.title).as_bytes())?;
+        atomic::write(&self.out, all.to_svg(&self.title, self.over.into()).as_bytes())?;
         Ok(out::say(&format!("{}\n{}", all.to_markdown(), self.out.display()))?)
     }
 }

@@ -12,7 +12,8 @@ fn run(root: &Path, name: &str, validations: &[(u64, f64)], report: Option<f64>)
         log.push_str(&serde_json::to_string(&line).expect("plain"));
         log.push('\n');
     };
-    for &(steps, mean) in validations {
+    for (i, &(steps, mean)) in validations.iter().enumerate() {
+        let before = 2.0 * i as f64;
         let generation = Event::Generation {
             generation: 1,
             steps,
@@ -26,10 +27,10 @@ fn run(root: &Path, name: &str, validations: &[(u64, f64)], report: Option<f64>)
             replayed: 0,
             measures: std::collections::BTreeMap::new(),
         };
-        push(generation, 1.0);
+        push(generation, before + 1.0);
         let summary = Summary::of(&[mean]);
         let (generation, stage) = (1, "learn".to_owned());
-        push(Event::Validation { generation, steps, stage, start: 1, summary, best: true }, 2.0);
+        push(Event::Validation { generation, steps, stage, start: 1, summary, best: true }, before + 2.0);
     }
     if let Some(mean) = report {
         let summary = Summary::of(&[mean - 10.0, mean + 10.0]);
@@ -74,11 +75,18 @@ fn seeds_of_a_configuration_belong_together() {
     let all = read(&folders).expect("logs");
     assert_eq!(names(&all), [("relu", 2), ("soft max", 1), ("relu-7", 1)]);
     // Best so far, over the range that both runs cover.
-    assert_eq!(stairs(&all.groups[0].runs), [(150.0, 6.0)]);
+    assert_eq!(stairs(&all.groups[0].runs, Over::Steps), [(150.0, 6.0)]);
     assert_eq!(
-        stairs(&all.groups[0].runs[..1]),
+        stairs(&all.groups[0].runs[..1], Over::Steps),
         [(100.0, 5.0), (200.0, 5.0), (200.0, 5.0), (300.0, 5.0), (300.0, 9.0)]
     );
+    assert_eq!(stairs(&all.groups[0].runs, Over::CpuSeconds), [(2.0, 6.0)]);
+    assert_eq!(
+        stairs(&all.groups[0].runs[..1], Over::CpuSeconds),
+        [(2.0, 5.0), (4.0, 5.0), (4.0, 5.0), (6.0, 5.0), (6.0, 9.0)]
+    );
+    let over_cpu = all.to_svg("t", Over::CpuSeconds);
+    assert!(over_cpu.contains(">best validation so far, over CPU seconds<"), "{over_cpu}");
     let table = all.to_markdown();
     assert!(
         table.contains("| relu | 2 | 1, 2 | 225 | 50 | 9.0, 7.0 | 400.0, 500.0 | 450.0 ± 50.0 (n = 2) |"),
@@ -87,7 +95,7 @@ fn seeds_of_a_configuration_belong_together() {
     assert!(table.contains("| soft max | 1 | 1 | 150 | 2 | 50.0 | – | – |"), "{table}");
     assert!(table.contains("| agent.name | \"iap\" | \"x\" | – |"), "{table}");
     assert!(table.contains("Note: relu-7 has no config.toml"), "{table}");
-    let svg = all.to_svg("a <title>");
+    let svg = all.to_svg("a <title>", Over::Steps);
     assert!(
         svg.ends_with("</svg>\n") && svg.contains("a &lt;title&gt;") && svg.contains(">relu (n = 2)<"),
         "{svg}"
@@ -123,7 +131,7 @@ fn other_configurations_are_other_groups_whatever_they_are_called() {
     let table = all.to_markdown();
     assert!(table.contains("| recipe.stage.0.sigma | 0.1 | 0.2 |"), "{table}");
     assert!(table.contains("110.0 ± 10.0 (n = 2)") && table.contains("900.0 (n = 1: no spread)"), "{table}");
-    let svg = all.to_svg("t");
+    let svg = all.to_svg("t", Over::Steps);
     assert!(svg.contains("configurations differ in new, recipe.stage.0.sigma<"), "{svg}");
     let json = serde_json::to_value(&all).expect("plain");
     assert_eq!((&json["groups"][0]["n"], &json["groups"][1]["n"]), (&2.into(), &1.into()));
@@ -156,7 +164,7 @@ fn repeats_are_no_seeds() {
 fn the_axis_is_that_of_the_worlds_returns() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let folder = configured(dir.path(), "car", "seed = 1\n", &[(40_000, -200.0)], Some(-150.0));
-    let svg = read(&[folder]).expect("a log").to_svg("t");
+    let svg = read(&[folder]).expect("a log").to_svg("t", Over::Steps);
     assert!(svg.contains(">-180<") && svg.contains(">-200<") && svg.contains(">0<"), "{svg}");
     assert!(!svg.contains(">100<") && svg.contains(">40,000<") && !svg.contains("0.04 M"), "{svg}");
 }
