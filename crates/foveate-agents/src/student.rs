@@ -143,6 +143,13 @@ pub(crate) fn study_outputs(
     loss
 }
 
+/// Writes what the scores of choices are to be: from 1 for the cheapest to −1 for those that cost 1 and more.
+fn scores_of_costs(costs: &[f32], wanted: &mut [f32]) {
+    for (wanted, cost) in wanted.iter_mut().zip(costs) {
+        *wanted = 1.0 - 2.0 * cost.clamp(0.0, 1.0);
+    }
+}
+
 /// Added to what is at stake, so that steps in which nothing is at stake are not arbitrary.
 const LEAST_STAKE: f32 = 0.02;
 
@@ -191,7 +198,9 @@ impl Student for LstmStudent {
         let gradient = Gradient { weight_ih, weight_hh, bias_ih, output_weight, output_bias };
         let n = actions.len();
         weights.clear();
-        if !demonstration.costs.is_empty() {
+        if demonstration.costs.len() == demonstration.steps * n {
+            scores_of_costs(&demonstration.costs[piece.start * n..piece.end * n], wanted);
+        } else if !demonstration.costs.is_empty() {
             let costs = &demonstration.costs.as_chunks::<3>().0[piece.start * n..piece.end * n];
             weights.extend(costs.iter().map(stake));
         }

@@ -101,6 +101,32 @@ fn acts_as_the_agent_does() {
     }
 }
 
+/// The scores of choices learn 1 less twice the costs, whatever the expert chose.
+#[test]
+fn choices_learn_what_they_cost() {
+    let params = drawn(2);
+    let mut demonstration = drive(&mut agent_with(&params), 60, 3);
+    let bounds = config().actions;
+    demonstration.costs = demonstration
+        .actions
+        .chunks_exact(3)
+        .flat_map(|action| {
+            action.iter().zip(&bounds).map(|(&x, &[low, high])| ((high - f64::from(x)) / (high - low)) as f32)
+        })
+        .collect();
+    demonstration.actions.fill(0.0);
+    let mut gradient = vec![0.0; params.len()];
+    let mut error =
+        |demonstration: &Demonstration| student(&params).study(demonstration, 0..60, 0, &mut gradient);
+    assert!(error(&demonstration) < 60.0 * 3.0 * 1e-12);
+    // What costs more than 1 is no worse than what costs 1.
+    demonstration.costs.fill(7.0);
+    let worst = error(&demonstration);
+    demonstration.costs.fill(1.0);
+    assert_eq!(error(&demonstration).to_bits(), worst.to_bits());
+    assert!(worst > 1.0, "{worst}");
+}
+
 /// Adam with its usual constants (Kingma and Ba 2015) on pieces of demonstrations, halves of which overlap.
 #[test]
 fn learns_what_another_agent_does() {

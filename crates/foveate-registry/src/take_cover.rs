@@ -21,7 +21,8 @@ fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
     settings.set(options).map_err(WorldError::source_of)?;
     let game = GymWorld::new(gymnasium::start(settings).map_err(WorldError::source_of)?);
     let text = config.variants.hovering_text.then(text_over_the_screen);
-    Ok(Box::new(TakeCover::new(Box::new(game), text)?))
+    let world = TakeCover::new(Box::new(game), text)?;
+    Ok(Box::new(if config.choices { world.with_choices() } else { world }))
 }
 
 /// The map included in ViZDoom, with the variants' changes.

@@ -196,8 +196,9 @@ pub struct ImitationConfig {
     /// agents that act without some of them. Left out of the configuration where it is 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub dropout: f64,
-    /// Whether each step's squared error counts by what is at stake in it: by how much the worst action costs more than the
-    /// best, as the expert says. Left out of the configuration when it is not so.
+    /// Whether the expert says what actions cost. Each step's squared error then counts by what is at stake in it: by how much
+    /// the worst action costs more than the best. Where actions are choices, their scores learn the costs instead: 1 less twice
+    /// the cost, at least −1. Left out of the configuration when it is not so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stakes: bool,
     /// Whether the attention learns where the expert looks, in place of the controller what it does; the expert acts in all
@@ -409,6 +410,13 @@ impl Imitation {
         Ok(())
     }
 
+    /// Numbers of costs of a step, of which there are `found`: one for each choice, or three for each number of an action.
+    fn costs_per_step(&self, found: usize) -> usize {
+        let actions = self.student.actions();
+        let first = self.demonstrations.front().map_or(found, |first| first.costs.len() / first.steps.max(1));
+        if first == actions { actions } else { 3 * actions }
+    }
+
     /// Checks that `demonstration` fits the student; the error says why not.
     fn check_demonstration(&self, demonstration: &Demonstration) -> Result<(), String> {
         let Demonstration { inputs, pictures, actions, costs, gaze, steps } = demonstration;
@@ -423,11 +431,12 @@ impl Imitation {
         if let Some(x) = inputs.iter().chain(actions).find(|x| !x.is_finite()) {
             return Err(format!("a demonstration holds {x}"));
         }
-        let wanted = if self.config.stakes { steps * 3 * wanted_actions } else { 0 };
-        if costs.len() != wanted || costs.iter().any(|cost| !cost.is_finite()) {
+        let per_step = if self.config.stakes { self.costs_per_step(costs.len() / steps) } else { 0 };
+        if costs.len() != steps * per_step || costs.iter().any(|cost| !cost.is_finite()) {
             return Err(format!(
-                "a demonstration of {steps} steps has {} costs; {wanted} finite ones are due",
-                costs.len()
+                "a demonstration of {steps} steps has {} costs; {} finite ones are due",
+                costs.len(),
+                steps * per_step
             ));
         }
         let wanted = if self.config.gaze { *steps } else { 0 };
@@ -626,7 +635,8 @@ impl Learner for Imitation {
         state.insert("demonstrations.steps".into(), Tensor::from(steps));
         if self.config.stakes {
             let costs = self.demonstrations.iter().flat_map(|d| d.costs.iter().copied()).collect();
-            state.insert("demonstrations.costs".into(), rows(3 * self.student.actions(), costs));
+            let per_step = self.costs_per_step(3 * self.student.actions());
+            state.insert("demonstrations.costs".into(), rows(per_step, costs));
         }
         if self.config.priority > 0.0 {
             state.insert("demonstrations.errors".into(), rows(1, self.errors.flat()));
@@ -684,9 +694,16 @@ impl Learner for Imitation {
                 ));
             }
         }
-        let per_cost = if self.config.stakes { 3 * per_action } else { 0 };
-        let mut costs: &[f32] =
-            if per_cost > 0 { saved.f32s("demonstrations.costs", per_cost)? } else { &[] };
+        let mut costs: &[f32] = &[];
+        let mut per_cost = 0;
+        if self.config.stakes {
+            costs = saved.f32s("demonstrations.costs", per_action.max(1))?;
+            per_cost = if all == Some((costs.len() / per_action.max(1)) as u64) {
+                per_action
+            } else {
+                3 * per_action
+            };
+        }
         if !fits(costs, per_cost) {
             return bad(format!(
                 "{} demonstrations and {} costs contradict each other",

@@ -34,12 +34,15 @@ pub const MAX_STEPS: usize = 2100;
 const SIDE: usize = 96;
 /// An action beyond this threshold, in either direction, presses a button.
 const THRESHOLD: f64 = 0.3333;
+/// The game's choices for left, nothing and right; its own order is nothing, right, left.
+const GAME_CHOICES: [usize; 3] = [2, 0, 1];
 /// Game tics per second; one tic per step.
 const FPS: f64 = 35.0;
 
 /// The game as a world for agents.
 ///
-/// The action is one number: above 0.3333 the player moves right, below −0.3333 left, otherwise not at all.
+/// The action is one number: above 0.3333 the player moves right, below −0.3333 left, otherwise not at all; or, if asked for, one
+/// of these [choices](TakeCover::with_choices).
 /// Every step gives a reward of 1, including the one in which the player dies, so the return is the number of
 /// steps, at most [`MAX_STEPS`].
 pub struct TakeCover {
@@ -70,12 +73,19 @@ impl TakeCover {
         }
         Ok(TakeCover {
             game,
-            spec: spec(),
+            spec: spec(false),
             text,
             resize: Bilinear::new(size, (SIDE, SIDE)),
             screen: ImageBuf::black(size.0, size.1),
             small: vec![0; SIDE * SIDE * 3],
         })
+    }
+
+    /// The same, with choices as its actions: left, nothing, right.
+    #[must_use]
+    pub fn with_choices(mut self) -> Self {
+        self.spec = spec(true);
+        self
     }
 
     /// Copies the game's screen, draws the text and scales the picture down.
@@ -90,12 +100,16 @@ impl TakeCover {
     }
 }
 
-/// The spec of the world, which is the same for all its pictures and variants.
-pub fn spec() -> EnvSpec {
+/// The spec of the world, which is the same for all its pictures and variants; whether its actions are choices.
+pub fn spec(choices: bool) -> EnvSpec {
     EnvSpec {
         id: ID.into(),
         observation: ObservationSpace::rgb(SIDE, SIDE),
-        action: ActionSpace::Box { low: vec![-1.0], high: vec![1.0] },
+        action: if choices {
+            ActionSpace::Discrete { n: 3 }
+        } else {
+            ActionSpace::Box { low: vec![-1.0], high: vec![1.0] }
+        },
         max_steps: Some(MAX_STEPS),
         fps: FPS,
     }
@@ -124,8 +138,12 @@ impl Env for TakeCover {
 
     fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
         self.spec.action.check(ID, action)?;
-        let Action::Continuous(&[action]) = action else { unreachable!("its space has one number") };
-        let step = self.game.step(Action::Discrete(choice(action)))?;
+        let choice = match action {
+            Action::Continuous(&[action]) => choice(action),
+            Action::Discrete(action) => GAME_CHOICES[action],
+            Action::Continuous(_) => unreachable!("its space has one number"),
+        };
+        let step = self.game.step(Action::Discrete(choice))?;
         self.look();
         Ok(step)
     }
@@ -143,23 +161,29 @@ impl Env for TakeCover {
         self.game.state()
     }
 
-    /// The game's expert, which knows the fireballs' positions. It uses only the values −1, 0 and 1.
+    /// The game's expert, which knows the fireballs' positions. As a number it uses only −1, 0 and 1.
     fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
-        let given = action.len();
-        let [action] = action else {
-            return Err(EnvError::ActionLength { env: ID.into(), wanted: 1, given });
-        };
+        let (given, wanted) = (action.len(), self.spec.action.len());
         let mut scores = [0.0; 3];
-        self.game.expert(&mut scores)?;
-        *action = scores[1] - scores[2];
+        match action {
+            [action] if wanted == 1 => {
+                self.game.expert(&mut scores)?;
+                *action = scores[1] - scores[2];
+            }
+            [_, _, _] if wanted == 3 => {
+                self.game.expert(&mut scores)?;
+                action.copy_from_slice(&GAME_CHOICES.map(|choice| scores[choice]));
+            }
+            _ => return Err(EnvError::ActionLength { env: ID.into(), wanted, given }),
+        }
         Ok(())
     }
 
     /// The game's costs of left, nothing and right.
     fn costs(&mut self, costs: &mut Vec<f64>) -> Result<(), EnvError> {
         self.game.costs(costs)?;
-        if let [nothing, right, left] = **costs {
-            costs.copy_from_slice(&[left, nothing, right]);
+        if let Ok(game) = <[f64; 3]>::try_from(&**costs) {
+            costs.copy_from_slice(&GAME_CHOICES.map(|choice| game[choice]));
         }
         Ok(())
     }

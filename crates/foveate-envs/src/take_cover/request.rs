@@ -8,12 +8,18 @@ use super::ID;
 use super::variants::{self, Variants};
 use crate::registry::{Choice, EnvRequest, Published, PublishedScore, WorldDescriptor, WorldError};
 
-/// Options by name: default and description; they configure the process that runs the game.
-const OPTIONS: [(&str, &str); 3] = [
+/// Options by name: default and description; all but the first configure the process that runs the game.
+const OPTIONS: [(&str, &str); 4] = [
+    (
+        ACTIONS,
+        "number: from -1 for left to 1 for right, nothing between; choices: left, nothing, right (default: number)",
+    ),
     ("timeout", "seconds until a game that does not answer counts as hung (default: 60)"),
     ("start_timeout", "seconds until a game that does not begin counts as hung (default: 180)"),
     ("memory", "megabytes that a game may use before it is replaced (default: 4000)"),
 ];
+
+const ACTIONS: &str = "actions";
 
 /// The configuration of the world.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +28,8 @@ pub struct TakeCoverConfig {
     pub picture: PictureKind,
     /// The variants.
     pub variants: Variants,
+    /// Whether actions are choices.
+    pub choices: bool,
     /// Options of the process that runs the game.
     pub process: BTreeMap<String, String>,
 }
@@ -98,7 +106,13 @@ pub fn config(request: &EnvRequest) -> Result<TakeCoverConfig, EnvError> {
         return Err(unknown("option", name, OPTIONS.map(|(known, _)| known).to_vec()));
     }
     let variants = Variants::parse_all(&request.variants)?;
-    Ok(TakeCoverConfig { picture, variants, process: request.options.clone() })
+    let mut process = request.options.clone();
+    let choices = match process.remove(ACTIONS).as_deref() {
+        None | Some("number") => false,
+        Some("choices") => true,
+        Some(other) => return Err(unknown("actions", other, vec!["number", "choices"])),
+    };
+    Ok(TakeCoverConfig { picture, variants, choices, process })
 }
 
 /// Its entry in the registry of worlds, with `make` from the caller: the game runs in another process, and
@@ -139,6 +153,5 @@ const PICTURES: [Choice; 3] =
 
 /// Its spec, without starting the game.
 fn spec(request: &EnvRequest) -> Result<EnvSpec, EnvError> {
-    config(request)?;
-    Ok(super::spec())
+    Ok(super::spec(config(request)?.choices))
 }

@@ -148,6 +148,31 @@ fn an_expert_s_choice_becomes_one_number() {
 }
 
 #[test]
+fn choices_are_left_nothing_and_right() {
+    let mut env = world().with_choices();
+    for (choice, button) in [(0, 2), (1, 0), (2, 1)] {
+        env.reset(Some(7));
+        let step = env.step(Action::Discrete(choice)).expect("a choice");
+        assert_eq!((seen(&env)[1], step.reward), (button, 1.0), "{choice}");
+    }
+    let said = env.step(Action::Discrete(3)).expect_err("three choices").to_string();
+    assert!(said.contains("take-cover"), "{said}");
+    env.reset(None);
+    // The game's expert does nothing, then goes right, then left.
+    let (mut scores, mut costs) = ([9.0; 3], vec![]);
+    for expect in [1, 2, 0] {
+        env.expert(&mut scores).expect("the game has one");
+        let best = (0..3).max_by(|&a, &b| scores[a].total_cmp(&scores[b]));
+        assert_eq!(best, Some(expect), "{scores:?}");
+        env.step(Action::Discrete(expect)).expect("it goes on");
+    }
+    env.costs(&mut costs).expect("the game says");
+    assert_eq!(costs, [0.0, 0.5, 0.25]);
+    let said = env.expert(&mut [0.0]).expect_err("three scores").to_string();
+    assert!(said.contains("take-cover takes 3"), "{said}");
+}
+
+#[test]
 fn costs_are_those_of_left_nothing_and_right() {
     let mut env = world();
     env.reset(None);
@@ -212,6 +237,9 @@ fn what_may_be_asked_for() {
     };
     assert_eq!((changed.picture.screen(), changed.variants), ([200, 150], expect));
     assert_eq!(changed.process["timeout"], "9");
+    let choices = config(None, &[], &[("actions", "choices")]).expect("fine");
+    assert_eq!((choices.choices, choices.process.len()), (true, 0));
+    assert_eq!(config(None, &[], &[("actions", "number")]).as_ref(), Ok(&plain));
     assert_eq!(config(None, &["original"], &[]), Ok(plain));
     for (picture, variants, options, words) in [
         (Some("classic"), &[][..], &[][..], "picture \"classic\"; choose from: exact, near, fast"),
@@ -222,7 +250,8 @@ fn what_may_be_asked_for() {
         (None, &["floor-texture:texture=A\"B"], &[], "must be 1 to 8 letters"),
         (None, &["floor-texture:texture=TOOLONGNAME"], &[], "must be 1 to 8 letters"),
         (None, &["higher-walls", "higher-walls"], &[], "higher-walls is there twice"),
-        (None, &[], &[("continuous", "false")], "option \"continuous\"; choose from: timeout"),
+        (None, &[], &[("continuous", "false")], "option \"continuous\"; choose from: actions, timeout"),
+        (None, &[], &[("actions", "five")], "actions \"five\"; choose from: number, choices"),
     ] {
         let said = config(picture, variants, options).expect_err(words);
         assert!(said.contains(words), "{said}");

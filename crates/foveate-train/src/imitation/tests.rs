@@ -394,6 +394,17 @@ fn costs_and_gazes_are_demonstrated_and_saved() {
     assert!(other.contains("has 120 costs; 0 finite ones are due"), "{other}");
     assert!(new(small()).restore(&learner.state()).is_err(), "another loss");
 
+    // Where actions are choices, there is a cost for each.
+    let choosing = |steps: usize| Demonstration { costs: vec![0.5; steps], ..demonstration(0, steps) };
+    let mut learner = new(config.clone());
+    learner.receive(experience(vec![choosing(40)], 0.0)).expect("fine");
+    let mut again = new(config.clone());
+    again.restore(&learner.state()).expect("its own");
+    assert_eq!(again.state(), learner.state());
+    assert!(again.demonstrations.iter().all(|d| d.costs.len() == d.steps));
+    let mixed = learner.receive(experience(vec![costing(0, 40)], 0.0)).unwrap_err().to_string();
+    assert!(mixed.contains("has 120 costs; 40 finite ones are due"), "{mixed}");
+
     // The gaze is to the right by 0.8 of the brightness.
     let gazing = |steps: usize| {
         let mut demonstration =
