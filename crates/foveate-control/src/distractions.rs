@@ -11,7 +11,7 @@ mod parse;
 
 use std::sync::Arc;
 
-use foveate_core::{ImageBuf, Seed};
+use foveate_core::Seed;
 use foveate_mujoco::{Data, MujocoError, Sensor};
 use foveate_render::Scene;
 
@@ -32,6 +32,17 @@ pub struct Strength {
     pub dynamic: bool,
 }
 
+impl Strength {
+    /// How many clips there are to choose from, at most.
+    const fn clips(self) -> usize {
+        match self.scale {
+            scale if scale <= 0.1 => 4,
+            scale if scale <= 0.2 => 8,
+            _ => usize::MAX,
+        }
+    }
+}
+
 /// Which backgrounds are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
@@ -48,10 +59,10 @@ pub struct BackgroundConfig {
     pub strength: Strength,
     /// Generated clips.
     pub source: Source,
-    /// A folder of pictures in their place, which are one clip; crates that may read files load it.
+    /// A folder of pictures in their place, which are one clip, or of such folders; crates that may read files load it.
     pub folder: Option<String>,
-    /// The pictures of the folder.
-    pub clip: Option<Arc<Clip>>,
+    /// The clips of the folder.
+    pub clips: Option<Arc<[Arc<Clip>]>>,
 }
 
 /// Which distractions there are.
@@ -71,16 +82,17 @@ impl DistractionConfig {
         *self == DistractionConfig::default()
     }
 
-    /// The folder of pictures that it needs and that is not loaded yet.
-    pub fn missing_folder(&self) -> Option<&str> {
+    /// The folder that it needs and that is not loaded yet, and how many of its clips are shown at most.
+    pub fn missing_films(&self) -> Option<(&str, usize)> {
         let background = self.background.as_ref()?;
-        background.folder.as_deref().filter(|_| background.clip.is_none())
+        let folder = background.folder.as_deref().filter(|_| background.clips.is_none())?;
+        Some((folder, background.strength.clips()))
     }
 
-    /// Uses `pictures` where a folder is named.
-    pub fn load(&mut self, pictures: &[ImageBuf]) {
+    /// Uses `clips` where a folder is named; without any, black pictures.
+    pub fn load(&mut self, clips: &Arc<[Arc<Clip>]>) {
         if let Some(background) = self.background.as_mut().filter(|background| background.folder.is_some()) {
-            background.clip = Some(Arc::new(Clip::of_pictures(pictures)));
+            background.clips = Some(Arc::clone(clips));
         }
     }
 }

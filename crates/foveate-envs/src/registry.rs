@@ -26,11 +26,24 @@ pub struct EnvRequest {
     /// Shifts of observations and actions, each in the syntax of [`Plan`](crate::shift::Plan), as in
     /// `hue:2+noise:4@200`.
     pub shifts: Vec<String>,
-    /// Images for a variant that shows a video; only crates that may read files can load them.
-    pub video: Option<Arc<Vec<ImageBuf>>>,
+    /// The [films](WorldDescriptor::missing_films) that a variant shows, at least one; only crates that may read files can load
+    /// them.
+    pub films: Option<Films>,
     /// Contents of the world's [files](WorldDescriptor::wanted_files), in their order; only crates that may read files
     /// can load them.
     pub files: Option<Arc<Vec<Vec<u8>>>>,
+}
+
+/// Films, each a list of pictures.
+pub type Films = Arc<[Arc<Vec<ImageBuf>>]>;
+
+/// Films that a variant shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WantedFilms {
+    /// A folder of pictures, a folder with several such, or a file.
+    pub path: String,
+    /// How many films are shown at most.
+    pub most: usize,
 }
 
 /// Files that a world is made of, such as a data set.
@@ -58,14 +71,14 @@ pub struct WantedFiles {
 /// ```
 impl From<&EnvRequest> for WorldSetup {
     fn from(request: &EnvRequest) -> Self {
-        let EnvRequest { id, picture, variants, options, shifts, video: _, files: _ } = request.clone();
+        let EnvRequest { id, picture, variants, options, shifts, films: _, files: _ } = request.clone();
         WorldSetup { id, picture, variants, options, shifts }
     }
 }
 
 impl From<WorldSetup> for EnvRequest {
     fn from(WorldSetup { id, picture, variants, options, shifts }: WorldSetup) -> Self {
-        EnvRequest { id, picture, variants, options, shifts, video: None, files: None }
+        EnvRequest { id, picture, variants, options, shifts, films: None, files: None }
     }
 }
 
@@ -164,8 +177,8 @@ pub struct WorldDescriptor {
     pub hide_readouts: Option<&'static str>,
     /// The trained agents included in Foveate; the first one acts when no weights are named.
     pub champions: &'static [Champion],
-    /// Returns the folder of images that a request needs and that are not loaded yet.
-    pub missing_pictures: fn(&EnvRequest) -> Result<Option<String>, EnvError>,
+    /// Returns the films that a request needs and that are not loaded yet.
+    pub missing_films: fn(&EnvRequest) -> Result<Option<WantedFilms>, EnvError>,
     /// Returns the files that a request needs; `None` for a world without any.
     pub wanted_files: Option<WantedFilesOf>,
     /// Returns its spec without building it, for worlds where that is much cheaper.
@@ -285,7 +298,7 @@ impl WorldDescriptor {
             fallback_picture: None,
             hide_readouts: None,
             champions: &[],
-            missing_pictures: |_| Ok(None),
+            missing_films: |_| Ok(None),
             wanted_files: None,
             spec: None,
             make,

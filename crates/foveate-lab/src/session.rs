@@ -433,7 +433,7 @@ impl Session {
             .iter()
             .flat_map(|info| info.variants)
             // It reads files, which is for the command line alone.
-            .filter(|variant| variant.name != "video" || self.setup.world.video.is_some())
+            .filter(|variant| variant.name != "video" || self.setup.world.films.is_some())
             .map(|variant| json!({ "name": variant.name, "about": variant.about }))
             .collect();
         let shifts: Vec<Value> = shift::SHIFTS

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use foveate_control::{Control, ControlConfig, DistractionConfig, Shown, TASKS, Task, catalogue, task};
-use foveate_core::{Env, EnvError, EnvSpec};
-use foveate_envs::registry::{Choice, EnvRequest, WorldDescriptor, WorldError};
+use foveate_control::{Clip, Control, ControlConfig, DistractionConfig, Shown, TASKS, Task, catalogue, task};
+use foveate_core::{Env, EnvError, EnvSpec, ImageBuf};
+use foveate_envs::registry::{Choice, EnvRequest, Films, WantedFilms, WorldDescriptor, WorldError};
 use foveate_gym::find_python;
 use foveate_mujoco::{Found, Library, MujocoError, Search};
 
@@ -57,7 +57,7 @@ const fn describe(summary: &'static str, index: usize) -> WorldDescriptor {
         needs_library: true,
         code_options: &[LIBRARY],
         fallback_picture: Some("pixels"),
-        missing_pictures,
+        missing_films,
         spec: Some(spec),
         ..WorldDescriptor::new(task.name, summary, make)
     }
@@ -101,20 +101,21 @@ fn spec(request: &EnvRequest) -> Result<EnvSpec, EnvError> {
     Ok(Control::spec_of(task, &config))
 }
 
-fn missing_pictures(request: &EnvRequest) -> Result<Option<String>, EnvError> {
-    if request.video.is_some() {
+fn missing_films(request: &EnvRequest) -> Result<Option<WantedFilms>, EnvError> {
+    if request.films.is_some() {
         return Ok(None);
     }
     let (_, config) = of(request)?;
-    Ok(config.distractions.missing_folder().map(str::to_owned))
+    let missing = config.distractions.missing_films();
+    Ok(missing.map(|(path, most)| WantedFilms { path: path.to_owned(), most }))
 }
 
 fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
     let (task, mut config) = of(request)?;
-    if let Some(pictures) = &request.video {
-        config.distractions.load(pictures);
+    if let Some(films) = &request.films {
+        config.distractions.load(&clips(films));
     }
-    if let Some(folder) = config.distractions.missing_folder() {
+    if let Some((folder, _)) = config.distractions.missing_films() {
         let why = format!("the pictures in {folder} are not loaded");
         return Err(EnvError::BadOption { env: request.id.clone(), why }.into());
     }
@@ -122,6 +123,25 @@ fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
     let library = request.options.get(LIBRARY).map(PathBuf::from);
     let library = open(library).map_err(|error| outside(error.to_string()))?;
     Ok(Box::new(Control::new(&library, task, config).map_err(WorldError::source_of)?))
+}
+
+/// The clips of films; worlds that show the same films share them.
+fn clips(films: &Films) -> Arc<[Arc<Clip>]> {
+    struct Shared {
+        films: Weak<[Arc<Vec<ImageBuf>>]>,
+        clips: Weak<[Arc<Clip>]>,
+    }
+    static LAST: Mutex<Option<Shared>> = Mutex::new(None);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(shared) = &*last
+        && shared.films.upgrade().is_some_and(|of| Arc::ptr_eq(&of, films))
+        && let Some(clips) = shared.clips.upgrade()
+    {
+        return clips;
+    }
+    let clips: Arc<[_]> = films.iter().map(|pictures| Arc::new(Clip::of_pictures(pictures))).collect();
+    *last = Some(Shared { films: Arc::downgrade(films), clips: Arc::downgrade(&clips) });
+    clips
 }
 
 /// Finds MuJoCo's library: in `named`, or where [`Search`] looks.
@@ -182,7 +202,14 @@ mod tests {
         let picture = ObservationSpace::Image(PixelShape::rgb(320, 240));
         assert_eq!(spec(&seen).expect("fine").observation, picture);
         seen.variants = vec!["background:folder=/nowhere".into()];
-        assert_eq!(missing_pictures(&seen).expect("fine").as_deref(), Some("/nowhere"));
+        let wanted = |path: &str, most| Some(WantedFilms { path: path.into(), most });
+        assert_eq!(missing_films(&seen).expect("fine"), wanted("/nowhere", 4));
+        seen.variants = vec!["background:level=medium:folder=/nowhere".into()];
+        assert_eq!(missing_films(&seen).expect("fine"), wanted("/nowhere", 8));
+        let films: Films = [ImageBuf::black(2, 2), ImageBuf::black(3, 3)].map(|p| Arc::new(vec![p])).into();
+        let shared = clips(&films);
+        assert!(shared.len() == 2 && Arc::ptr_eq(&shared, &clips(&films)));
+        assert!(!Arc::ptr_eq(&shared, &clips(&films.iter().cloned().collect())));
         seen.picture = None;
         let said = spec(&seen).expect_err("numbers").to_string();
         assert!(said.contains("choose the picture pixels"), "{said}");

@@ -3,8 +3,10 @@
 use std::fs::{self, File};
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use foveate_core::ImageBuf;
+use foveate_envs::registry::Films;
 use foveate_film::{FilmLimits, gif_frames};
 use png::{ColorType, Decoder, Limits, Transformations};
 use zune_jpeg::JpegDecoder;
@@ -30,10 +32,74 @@ pub const MAX_BYTES: usize = 1 << 30;
 /// When `path` is neither, or cannot be read, when it holds no picture, or more than is [allowed](MAX_PICTURES), or a picture is
 /// broken.
 pub fn load_film(path: &Path) -> Result<Vec<ImageBuf>, RunError> {
+    read_film(path, &mut Room::all())
+}
+
+/// Reads films: that of [`load_film`], or, where `path` is a folder without pictures of its own and `most` is above 1, those of its
+/// folders, of the first `most` in the order of their names, numbers as above.
+///
+/// # Errors
+/// As [`load_film`]; what is allowed is allowed for all films together.
+pub fn load_films(path: &Path, most: usize) -> Result<Films, RunError> {
+    let mut room = Room::all();
+    if most > 1 && fs::metadata(path).is_ok_and(|file| file.is_dir()) && pictures_in(path)?.is_empty() {
+        let mut folders = vec![];
+        for entry in fs::read_dir(path).map_err(RunError::io("read", path))? {
+            let entry = entry.map_err(RunError::io("read", path))?;
+            if entry.file_type().map_err(RunError::io("read", path))?.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+        folders.sort_by_cached_key(|path| natural(path));
+        folders.truncate(most);
+        if !folders.is_empty() {
+            return folders.iter().map(|folder| Ok(Arc::new(read_film(folder, &mut room)?))).collect();
+        }
+    }
+    Ok([Arc::new(read_film(path, &mut room)?)].into())
+}
+
+/// How much may still be read.
+struct Room {
+    pictures: usize,
+    bytes: usize,
+}
+
+impl Room {
+    const fn all() -> Self {
+        Room { pictures: MAX_PICTURES, bytes: MAX_BYTES }
+    }
+}
+
+fn read_film(path: &Path, room: &mut Room) -> Result<Vec<ImageBuf>, RunError> {
     let bad = |why| RunError::Picture { path: path.to_path_buf(), why };
     if fs::metadata(path).map_err(RunError::io("read", path))?.is_file() {
         return load_gif(path).map_err(bad);
     }
+    let mut paths = pictures_in(path)?;
+    if paths.is_empty() {
+        return Err(
+            bad("the folder holds no *.png or *.jpg; put the pictures there, named by number".into()),
+        );
+    }
+    if paths.len() > room.pictures {
+        let why = format!("{} pictures, at most {MAX_PICTURES} in all; thin them out", paths.len());
+        return Err(bad(why));
+    }
+    room.pictures -= paths.len();
+    paths.sort_by_cached_key(|path| natural(path));
+    let mut pictures = Vec::with_capacity(paths.len());
+    for path in &paths {
+        let picture =
+            load_either(path, room.bytes).map_err(|why| RunError::Picture { path: path.clone(), why })?;
+        room.bytes -= picture.rgb().len();
+        pictures.push(picture);
+    }
+    Ok(pictures)
+}
+
+/// The PNG and JPEG files of a folder.
+fn pictures_in(path: &Path) -> Result<Vec<PathBuf>, RunError> {
     let mut paths = vec![];
     for entry in fs::read_dir(path).map_err(RunError::io("read", path))? {
         let path = entry.map_err(RunError::io("read", path))?.path();
@@ -41,24 +107,7 @@ pub fn load_film(path: &Path) -> Result<Vec<ImageBuf>, RunError> {
             paths.push(path);
         }
     }
-    if paths.is_empty() {
-        return Err(
-            bad("the folder holds no *.png or *.jpg; put the pictures there, named by number".into()),
-        );
-    }
-    if paths.len() > MAX_PICTURES {
-        return Err(bad(format!("{} pictures, at most {MAX_PICTURES}; thin them out", paths.len())));
-    }
-    paths.sort_by_cached_key(|path| natural(path));
-
-    let mut room = MAX_BYTES;
-    let mut pictures = Vec::with_capacity(paths.len());
-    for path in &paths {
-        let picture = load_either(path, room).map_err(|why| RunError::Picture { path: path.clone(), why })?;
-        room -= picture.rgb().len();
-        pictures.push(picture);
-    }
-    Ok(pictures)
+    Ok(paths)
 }
 
 /// How names of pictures end.
@@ -338,6 +387,26 @@ mod tests {
             let said = load_film(&dir.path().join(name)).expect_err("must fail").to_string();
             assert!(said.contains(name) && said.contains(wants) && said.lines().count() == 1, "{said}");
         }
+        // Several films in one folder.
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        for (name, of) in [("b10", &[1, 2][..]), ("b9", &[3]), ("b11", &[4])] {
+            fs::create_dir(dir.path().join(name)).expect("new");
+            for number in of {
+                let picture = png(ColorType::Grayscale, png::BitDepth::Eight, 1, &[*number]);
+                fs::write(dir.path().join(name).join(format!("{number}.png")), picture).expect("writable");
+            }
+        }
+        let firsts = |most: usize| -> Result<Vec<Vec<u8>>, String> {
+            let films = load_films(dir.path(), most).map_err(|error| error.to_string())?;
+            Ok(films.iter().map(|film| film.iter().map(|picture| picture.rgb()[0]).collect()).collect())
+        };
+        assert_eq!(firsts(2), Ok(vec![vec![3], vec![1, 2]]));
+        assert_eq!(firsts(usize::MAX), Ok(vec![vec![3], vec![1, 2], vec![4]]));
+        assert!(firsts(1).is_err_and(|said| said.contains("holds no *.png")));
+        fs::create_dir(dir.path().join("b1")).expect("new");
+        assert!(firsts(2).is_err_and(|said| said.contains("b1") && said.contains("holds no *.png")));
+        fs::write(dir.path().join("0.png"), &good).expect("writable");
+        assert_eq!(firsts(2).map(|films| films.len()), Ok(1), "its own pictures are the film");
         let said = load_film(Path::new("/does/not/exist")).expect_err("must fail").to_string();
         assert!(said.contains("check the path"), "{said}");
     }

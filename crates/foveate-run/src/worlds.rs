@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use foveate_core::hint::{Setting, Task};
 use foveate_core::{Env, EnvSpec};
-use foveate_envs::registry::EnvRequest;
+use foveate_envs::registry::{EnvRequest, WantedFilms};
 use foveate_envs::shift::{MissingPictures, Plan, Shifted};
 use foveate_envs::wrap::{Wrapped, Wrappers};
 use foveate_gym::Settings;
@@ -60,8 +60,8 @@ pub(crate) fn make_around(
 /// When they cannot be read.
 pub fn load_files(request: &mut EnvRequest) -> Result<(), RunError> {
     let Some(world) = WORLDS.get(&request.id) else { return Ok(()) };
-    if let Some(folder) = (world.missing_pictures)(request)? {
-        request.video = Some(Arc::new(pictures::load_film(Path::new(&folder))?));
+    if let Some(WantedFilms { path, most }) = (world.missing_films)(request)? {
+        request.films = Some(pictures::load_films(Path::new(&path), most)?);
     }
     if let (Some(wanted_files), None) = (world.wanted_files, &request.files) {
         request.files = Some(data_files::load(&wanted_files(request)?)?);

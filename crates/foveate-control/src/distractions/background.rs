@@ -14,11 +14,11 @@ use crate::task::Scenery;
 pub(crate) struct Background {
     pub(super) random: Rng,
     dynamic: bool,
-    /// How many generated clips there are to choose from.
+    /// How many clips there are to choose from.
     choice: usize,
     source: Source,
-    /// The only clip there is, when the user named one.
-    given: Option<Arc<Clip>>,
+    /// The user's clips, in place of generated ones; at least one.
+    given: Option<Arc<[Arc<Clip>]>>,
     clip: Option<Arc<Clip>>,
     frame: usize,
     forwards: bool,
@@ -27,17 +27,14 @@ pub(crate) struct Background {
 
 impl Background {
     pub(super) fn new(config: &BackgroundConfig, scenery: &Scenery) -> Self {
-        let choice = match config.strength.scale {
-            scale if scale <= 0.1 => 4,
-            scale if scale <= 0.2 => 8,
-            _ => usize::MAX,
-        };
+        let given = config.clips.clone().filter(|clips| !clips.is_empty());
+        let all = given.as_ref().map_or_else(|| clips::count(config.source), |clips| clips.len());
         Background {
             random: Seed::root(0).rng(),
             dynamic: config.strength.dynamic,
-            choice: choice.min(clips::count(config.source)),
+            choice: config.strength.clips().min(all),
             source: config.source,
-            given: config.clip.clone(),
+            given,
             clip: None,
             frame: 0,
             forwards: true,
@@ -47,7 +44,10 @@ impl Background {
 
     pub(super) fn begin(&mut self) {
         let number = self.random.below(self.choice as u64) as usize;
-        let clip = self.given.clone().unwrap_or_else(|| clips::generated(self.source, number));
+        let clip = match &self.given {
+            Some(clips) => Arc::clone(&clips[number]),
+            None => clips::generated(self.source, number),
+        };
         self.frame = self.random.below(clip.frames().len() as u64) as usize;
         self.forwards = self.random.below(2) == 1;
         self.clip = Some(clip);

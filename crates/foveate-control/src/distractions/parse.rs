@@ -23,7 +23,7 @@ const SOURCE: Parameter =
 const FOLDER: Parameter = Parameter {
     name: "folder",
     default: "none",
-    about: "of PNG or JPEG pictures, in the order of their names, or a GIF: one clip; must come last",
+    about: "of PNG or JPEG pictures, in the order of their names, or a GIF: one clip; or of several such folders; must come last",
 };
 
 static CATALOGUE: [VariantInfo; 4] = [
@@ -143,7 +143,7 @@ impl DistractionConfig {
         let all = name == "distracting";
         let mut twice = false;
         if all || name == "background" {
-            let config = BackgroundConfig { strength, source, folder, clip: None };
+            let config = BackgroundConfig { strength, source, folder, clips: None };
             twice |= self.background.replace(config).is_some();
         }
         if all || name == "colors" {
@@ -178,7 +178,7 @@ mod tests {
         let config = parse("colors,background:source=validation:folder=/a+b,c:d").expect("fine");
         let background = config.background.as_ref().expect("there");
         assert_eq!((background.source, background.folder.as_deref()), (Source::Validation, Some("/a+b,c:d")));
-        assert_eq!(config.missing_folder(), Some("/a+b,c:d"));
+        assert_eq!(config.missing_films(), Some(("/a+b,c:d", 4)));
         let all = parse("distracting:level=medium").expect("fine");
         assert!(all.background.is_some() && all.colors.is_some() && all.camera.is_some());
     }

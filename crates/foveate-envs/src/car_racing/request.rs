@@ -5,7 +5,9 @@ use foveate_core::{Env, EnvError};
 use super::config::{CarRacingConfig, PictureKind, Seeding};
 use super::variants::{self, Variants};
 use super::{CarRacing, ID};
-use crate::registry::{Champion, Choice, EnvRequest, Published, PublishedScore, WorldDescriptor, WorldError};
+use crate::registry::{
+    Champion, Choice, EnvRequest, Published, PublishedScore, WantedFilms, WorldDescriptor, WorldError,
+};
 
 /// Options by name: default and description.
 const OPTIONS: [(&str, &str); 7] = [
@@ -80,7 +82,7 @@ pub static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
             as_trained: true,
         },
     ],
-    missing_pictures,
+    missing_films,
     ..WorldDescriptor::new(
         ID,
         "a car on a random closed track seen from above, after Gymnasium's CarRacing-v3",
@@ -93,12 +95,13 @@ const fn score(variant: &'static str, mean: f64, std: f64) -> PublishedScore {
 }
 
 /// The folder of a video that is not loaded yet. If no folder is given, building the world reports the error.
-fn missing_pictures(request: &EnvRequest) -> Result<Option<String>, EnvError> {
-    if request.video.is_some() {
+fn missing_films(request: &EnvRequest) -> Result<Option<WantedFilms>, EnvError> {
+    if request.films.is_some() {
         return Ok(None);
     }
     let variants = Variants::parse_all(&request.variants)?;
-    Ok(variants.missing_video().filter(|folder| !folder.is_empty()).map(str::to_owned))
+    let folder = variants.missing_video().filter(|folder| !folder.is_empty());
+    Ok(folder.map(|path| WantedFilms { path: path.to_owned(), most: 1 }))
 }
 
 fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
@@ -138,7 +141,7 @@ fn config(request: &EnvRequest) -> Result<CarRacingConfig, EnvError> {
         }
     }
     config.variants = Variants::parse_all(&request.variants)?;
-    if let Some(video) = &request.video {
+    if let Some(video) = request.films.as_ref().and_then(|films| films.first()) {
         config.variants.set_video(video);
     }
     Ok(config)
