@@ -143,11 +143,14 @@ pub(crate) fn study_outputs(
     loss
 }
 
-/// Writes what the scores of choices are to be: from 1 for the cheapest to −1 for those that cost 1 and more.
-fn scores_of_costs(costs: &[f32], wanted: &mut [f32]) {
-    for (wanted, cost) in wanted.iter_mut().zip(costs) {
-        *wanted = 1.0 - 2.0 * cost.clamp(0.0, 1.0);
-    }
+/// Appends what the scores of `costs.len()` choices are to be in a step, from 1 for one that costs nothing to −1 for the most
+/// expensive, and how much they matter: as much as that costs. So scores that are learnt by squared error rank choices by their
+/// expected costs. All but the expert's choice cost [`LEAST_STAKE`] more, so that it decides where nothing is at stake.
+fn scores_of_costs(costs: &[f32], chosen: usize, wanted: &mut Vec<f32>, weights: &mut Vec<f32>) {
+    let cost = |(choice, &cost): (usize, &f32)| cost + if choice == chosen { 0.0 } else { LEAST_STAKE };
+    let most = costs.iter().enumerate().map(cost).fold(LEAST_STAKE, f32::max);
+    wanted.extend(costs.iter().enumerate().map(|choice| 1.0 - 2.0 * cost(choice) / most));
+    weights.extend(costs.iter().map(|_| most));
 }
 
 /// Added to what is at stake, so that steps in which nothing is at stake are not arbitrary.
@@ -199,7 +202,11 @@ impl Student for LstmStudent {
         let n = actions.len();
         weights.clear();
         if demonstration.costs.len() == demonstration.steps * n {
-            scores_of_costs(&demonstration.costs[piece.start * n..piece.end * n], wanted);
+            wanted.clear();
+            let costs = demonstration.costs[piece.start * n..piece.end * n].chunks_exact(n);
+            for (costs, choice) in costs.zip(chosen(demonstration, piece.clone(), n)) {
+                scores_of_costs(costs, choice, wanted, weights);
+            }
         } else if !demonstration.costs.is_empty() {
             let costs = &demonstration.costs.as_chunks::<3>().0[piece.start * n..piece.end * n];
             weights.extend(costs.iter().map(stake));

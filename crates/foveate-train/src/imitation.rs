@@ -197,8 +197,8 @@ pub struct ImitationConfig {
     #[serde(skip_serializing_if = "is_zero")]
     pub dropout: f64,
     /// Whether the expert says what actions cost. Each step's squared error then counts by what is at stake in it: by how much
-    /// the worst action costs more than the best. Where actions are choices, their scores learn the costs instead: 1 less twice
-    /// the cost, at least −1. Left out of the configuration when it is not so.
+    /// the worst action costs more than the best. Where actions are choices, their scores learn the costs instead, so that the
+    /// one with the lowest expected cost is chosen. Left out of the configuration when it is not so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stakes: bool,
     /// Whether the attention learns where the expert looks, in place of the controller what it does; the expert acts in all
