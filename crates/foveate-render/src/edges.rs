@@ -340,15 +340,7 @@ fn smooth<const MIRROR: bool>(
                 next += 1;
             }
             if still.places.get(next) == Some(&place) && still.edges[next].seen == seen {
-                let (mut even, mut odd) = (0, 0);
-                for from in still.edges[next].from {
-                    if from != NOWHERE {
-                        let from = from as usize;
-                        let colour = if MIRROR { mirror_colour[from] } else { under[from] };
-                        even += colour & 0x00ff_00ff;
-                        odd += colour >> 8 & 0x00ff_00ff;
-                    }
-                }
+                let [even, odd] = sums(&still.edges[next].from, if MIRROR { mirror_colour } else { &*under });
                 let mut colour = mean(even, odd);
                 if MIRROR {
                     colour = add_bytes(bare[y * stride + x], colour);
@@ -469,10 +461,10 @@ fn smooth<const MIRROR: bool>(
                 from = beside.map_or(at, |(x, y)| y * stride + x);
             }
             sources[s] = from as u32;
-            let colour = if MIRROR { mirror_colour[from] } else { under[from] };
-            even += colour & 0x00ff_00ff;
-            odd += colour >> 8 & 0x00ff_00ff;
         }
+        let [of_planes, odd_of_planes] = sums(&sources, if MIRROR { mirror_colour } else { &*under });
+        even += of_planes;
+        odd += odd_of_planes;
         let seen = chunk.seen_beside[edge];
         let is_still = seen.iter().all(|thing| thing & PLANE != 0);
         if use_of_still == Still::Kept && is_still && still.places.len() < most_still {
@@ -491,7 +483,19 @@ fn smooth<const MIRROR: bool>(
     next
 }
 
-/// The mean of four colours, of which these are the sums: of the first and third byte, and of the second.
+/// The sums of the colours of some pixels: of the first and third byte, and of the second.
+#[inline(always)]
+fn sums(places: &[u32; SAMPLES.len()], colours: &[u32]) -> [u32; 2] {
+    let [mut even, mut odd] = [0, 0];
+    for &place in places.iter().filter(|&&place| place != NOWHERE) {
+        let colour = colours[place as usize];
+        even += colour & 0x00ff_00ff;
+        odd += colour >> 8 & 0x00ff_00ff;
+    }
+    [even, odd]
+}
+
+/// The mean of four colours, of which these are the [`sums`].
 #[inline(always)]
 fn mean(even: u32, odd: u32) -> u32 {
     ((even + 0x0002_0002) >> 2 & 0x00ff_00ff) | ((odd + 2) >> 2 & 0xff) << 8
