@@ -141,6 +141,13 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/s3ta.toml"),
         },
         &Preset {
+            name: "s3ta-pong",
+            summary: "S3TA in Pong, taught by an expert that reads the game's memory",
+            agent: "s3ta",
+            open: true,
+            text: include_str!("../presets/s3ta-pong.toml"),
+        },
+        &Preset {
             name: "s3ta-door",
             summary: "S3TA in grid worlds from pixels, taught by an expert that sees the whole grid",
             agent: "s3ta",
