@@ -422,7 +422,7 @@ fn the_sheet_shows_every_shift() {
     let mut reader = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().expect("a PNG file");
     let mut pixels = vec![0; reader.output_buffer_size().expect("small")];
     let info = reader.next_frame(&mut pixels).expect("one frame");
-    assert_eq!((info.width, info.height), (3 * 214 + 14, 7 * 132 + 14));
+    assert_eq!((info.width, info.height), (3 * 214 + 14, 8 * 132 + 14));
     assert_eq!(sheet(&request).expect("a picture"), bytes);
     let said = sheet(&SheetRequest { step: 100_000, ..request }).expect_err("too late").to_string();
     assert!(said.contains("the episode ends after") && said.contains("choose an earlier one"), "{said}");
