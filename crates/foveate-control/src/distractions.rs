@@ -89,7 +89,7 @@ impl DistractionConfig {
         Some((folder, background.strength.clips()))
     }
 
-    /// Uses `clips` where a folder is named; without any, black pictures.
+    /// Uses `clips` where a folder is named; without any, generated ones.
     pub fn load(&mut self, clips: &Arc<[Arc<Clip>]>) {
         if let Some(background) = self.background.as_mut().filter(|background| background.folder.is_some()) {
             background.clips = Some(Arc::clone(clips));

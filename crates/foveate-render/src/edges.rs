@@ -207,26 +207,16 @@ impl Plain for SmoothEdges<'_> {
             }
         }
         let still = match (layer_stayed, edges.still_known) {
-            (false, _) => Still::Unused,
-            (true, false) => Still::Kept,
-            (true, true) => Still::Known,
+            (false, _) => Still::Ignore,
+            (true, false) => Still::Record,
+            (true, true) => Still::Use,
         };
         if frame.mirror.is_some() && !(frame.mirrored_bodies.is_empty() && frame.mirrored_planes.is_empty()) {
             find(&mut edges.mirror_front, &mut edges.whole[1], &mut edges.places, view);
-            let (mut done, mut next) = (0, 0);
-            while done < edges.places.len() {
-                let end = (done + CHUNK).min(edges.places.len());
-                next = smooth::<true>(frame, view, layer, edges, (still, next), done..end, rgb);
-                done = end;
-            }
+            smooth_all::<true>(frame, view, layer, edges, still, rgb);
         }
         find(&mut edges.front, &mut edges.whole[0], &mut edges.places, view);
-        let (mut done, mut next) = (0, 0);
-        while done < edges.places.len() {
-            let end = (done + CHUNK).min(edges.places.len());
-            next = smooth::<false>(frame, view, layer, edges, (still, next), done..end, rgb);
-            done = end;
-        }
+        smooth_all::<false>(frame, view, layer, edges, still, rgb);
         edges.still_known = layer_stayed;
     }
 }
@@ -234,9 +224,9 @@ impl Plain for SmoothEdges<'_> {
 /// What is done about [`StillEdges`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Still {
-    Unused,
-    Kept,
-    Known,
+    Ignore,
+    Record,
+    Use,
 }
 
 /// Lists the pixels beside which something else is in front.
@@ -290,6 +280,24 @@ fn block(front: &[u32], at: usize) -> &Words {
     front[at..at + LANES].first_chunk().expect("a slice of as many lanes")
 }
 
+/// Smooths the listed pixels.
+#[inline(always)]
+fn smooth_all<const MIRROR: bool>(
+    frame: &Frame,
+    view: &View,
+    layer: &Layer,
+    edges: &mut EdgeBuffers,
+    still: Still,
+    rgb: &mut [u8],
+) {
+    let (mut done, mut next) = (0, 0);
+    while done < edges.places.len() {
+        let end = (done + CHUNK).min(edges.places.len());
+        next = smooth::<MIRROR>(frame, view, layer, edges, (still, next), done..end, rgb);
+        done = end;
+    }
+}
+
 /// Smooths some of the listed pixels: those of the picture, or those in the mirror. Still edges before `next` are done; returns
 /// which is next then.
 #[inline(always)]
@@ -335,7 +343,7 @@ fn smooth<const MIRROR: bool>(
         let (x, y) = ((place & 0xffff) as usize, (place >> 16) as usize);
         let at = (y + 1) * wide + LANES + x;
         let seen = [front[at], front[at - 1], front[at + 1], front[at - wide], front[at + wide]];
-        if use_of_still == Still::Known {
+        if use_of_still == Still::Use {
             while next < still.places.len() && still.places[next] < place {
                 next += 1;
             }
@@ -467,7 +475,7 @@ fn smooth<const MIRROR: bool>(
         odd += odd_of_planes;
         let seen = chunk.seen_beside[edge];
         let is_still = seen.iter().all(|thing| thing & PLANE != 0);
-        if use_of_still == Still::Kept && is_still && still.places.len() < most_still {
+        if use_of_still == Still::Record && is_still && still.places.len() < most_still {
             still.places.push(place);
             still.edges.push(StillEdge { seen, from: sources });
         }

@@ -410,11 +410,10 @@ impl Imitation {
         Ok(())
     }
 
-    /// Numbers of costs of a step, of which there are `found`: one for each choice, or three for each number of an action.
-    fn costs_per_step(&self, found: usize) -> usize {
+    /// Costs of a step where `steps` steps have `costs`: one for each choice, else three for each number of an action.
+    fn costs_per_step(&self, costs: usize, steps: usize) -> usize {
         let actions = self.student.actions();
-        let first = self.demonstrations.front().map_or(found, |first| first.costs.len() / first.steps.max(1));
-        if first == actions { actions } else { 3 * actions }
+        if costs == steps * actions { actions } else { 3 * actions }
     }
 
     /// Checks that `demonstration` fits the student; the error says why not.
@@ -431,7 +430,13 @@ impl Imitation {
         if let Some(x) = inputs.iter().chain(actions).find(|x| !x.is_finite()) {
             return Err(format!("a demonstration holds {x}"));
         }
-        let per_step = if self.config.stakes { self.costs_per_step(costs.len() / steps) } else { 0 };
+        let mut per_step = 0;
+        if self.config.stakes {
+            // All demonstrations are of one world.
+            let (costs, steps) =
+                self.demonstrations.front().map_or((costs.len(), *steps), |d| (d.costs.len(), d.steps));
+            per_step = self.costs_per_step(costs, steps);
+        }
         if costs.len() != steps * per_step || costs.iter().any(|cost| !cost.is_finite()) {
             return Err(format!(
                 "a demonstration of {steps} steps has {} costs; {} finite ones are due",
@@ -634,8 +639,8 @@ impl Learner for Imitation {
         state.insert("demonstrations.actions".into(), rows(self.student.actions(), actions));
         state.insert("demonstrations.steps".into(), Tensor::from(steps));
         if self.config.stakes {
-            let costs = self.demonstrations.iter().flat_map(|d| d.costs.iter().copied()).collect();
-            let per_step = self.costs_per_step(3 * self.student.actions());
+            let costs: Vec<f32> = self.demonstrations.iter().flat_map(|d| d.costs.iter().copied()).collect();
+            let per_step = self.costs_per_step(costs.len(), all);
             state.insert("demonstrations.costs".into(), rows(per_step, costs));
         }
         if self.config.priority > 0.0 {
@@ -698,11 +703,7 @@ impl Learner for Imitation {
         let mut per_cost = 0;
         if self.config.stakes {
             costs = saved.f32s("demonstrations.costs", per_action.max(1))?;
-            per_cost = if all == Some((costs.len() / per_action.max(1)) as u64) {
-                per_action
-            } else {
-                3 * per_action
-            };
+            per_cost = self.costs_per_step(costs.len(), all.unwrap_or(0) as usize);
         }
         if !fits(costs, per_cost) {
             return bad(format!(
