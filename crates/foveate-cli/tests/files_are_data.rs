@@ -151,7 +151,7 @@ fn weights() {
     );
     // 15 to 20: native worlds have no such options, and there are no other kinds of worlds.
     let never = |args: &[&str], wants: &[&str]| self::refused(&dir, args, wants, false);
-    never(&["eval", "5.safetensors"], &["no option \"path\"; choose from: timeout"]);
+    never(&["eval", "5.safetensors"], &["no option \"path\"; choose from: actions, timeout"]);
     never(&["watch", "6.safetensors"], &["no option \"gym_wrapper\"; choose from"]);
     never(&["stress", "7.safetensors", "--variants", "none"], &["no option \"program\"; choose from"]);
     never(&["explain", "8.safetensors"], &["no option \"path\"; choose from"]);
@@ -195,7 +195,7 @@ fn configurations_runs_and_failures() {
     self::refused(
         &dir,
         &["train", "--config", "cover.toml"],
-        &["no option \"path\"; choose from: timeout"],
+        &["no option \"path\"; choose from: actions, timeout"],
         false,
     );
 

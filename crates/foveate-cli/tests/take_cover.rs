@@ -171,7 +171,7 @@ fn everything_of_it_is_listed() {
             "take-cover has no picture \"classic\"; choose from: exact, near, fast",
         ),
         (&["--variant", "bar"], "take-cover has no variant \"bar\"; choose from: higher-walls"),
-        (&["--option", "lives=3"], "take-cover has no option \"lives\"; choose from: timeout"),
+        (&["--option", "lives=3"], "take-cover has no option \"lives\"; choose from: actions, timeout"),
     ] {
         let done = dir.run(&[&["eval", "random", "--env", "take-cover"], args].concat());
         assert!(done.code == Some(1) && done.stderr.contains(words), "{done:?}");
