@@ -157,6 +157,35 @@ fn the_number_of_sensors_may_change_between_episodes_only() {
 }
 
 /// Opening a decision and resuming it is deciding, to the bit; what is resumed decides.
+/// What was done in place of a decision is the last action of the next step; being told the own action changes no bit.
+#[test]
+fn the_last_action_is_what_was_done() {
+    let config = VectorConfig {
+        actions: vec![[-3.0, 5.0]],
+        sensors: vec!["a".into(), "b".into()],
+        ..VectorConfig::cartpole_pi()
+    };
+    let agent = drawn(&config, 3);
+    let next = |done: Option<f64>| {
+        let mut memory = agent.memory();
+        let own = act(&agent, &mut memory, &[0.5, -1.0])[0];
+        let told = done.unwrap_or(own);
+        agent.acted(&[told], &mut memory);
+        let action = act(&agent, &mut memory, &[0.25, 2.0])[0];
+        let shown = agent.study_inputs(&memory).expect("two sensors").numbers[2];
+        (own, shown, action)
+    };
+    let mut memory = agent.memory();
+    let untold = [[0.5, -1.0], [0.25, 2.0]].map(|seen| act(&agent, &mut memory, &seen)[0]);
+    let (own, shown, action) = next(None);
+    assert_eq!([own, action], untold);
+    assert!((f64::from(shown) - (own - 1.0) / 4.0).abs() < 1e-6, "{shown}, {own}");
+    let (_, shown, other) = next(Some(3.0));
+    assert_eq!(shown, 0.5);
+    assert_ne!(other, action);
+    assert_eq!([next(Some(-7.0)).1, next(Some(5.0)).1], [-1.0, 1.0]);
+}
+
 #[test]
 fn a_decision_can_be_opened() {
     for activation in [Activation::Tanh, Activation::Sigmoid, Activation::Softmax] {

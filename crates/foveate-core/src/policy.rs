@@ -104,6 +104,12 @@ pub trait Policy: Send + Sync {
         self.act(observation, memory, context).map(drop)
     }
 
+    /// Says that `action`, as in [`Decision::action`], was done in place of the last decision: an expert acted, or
+    /// something pushed. A policy that sees its own last action then sees this one. By default nothing happens.
+    fn acted(&self, action: &[f64], memory: &mut Self::Memory) {
+        let _ = (action, memory);
+    }
+
     /// Controller inputs of the last decision; empty for a policy without a controller of its own.
     fn inputs<'m>(&self, memory: &'m Self::Memory) -> &'m [f32] {
         let _ = memory;
@@ -321,6 +327,11 @@ pub trait Agent: Send {
         self.act(observation, context).map(drop)
     }
 
+    /// Says that `action` was done in place of the last decision, see [`Policy::acted`].
+    fn acted(&mut self, action: &[f64]) {
+        let _ = action;
+    }
+
     /// This agent in `episodes` parallel episodes, each with its own copy of the current memory.
     ///
     /// The default makes copies that decide one after the other. An agent that overrides it must return
@@ -425,6 +436,10 @@ impl<P: Policy + Clone + 'static> Agent for PolicyAgent<P> {
 
     fn observe(&mut self, observation: Observation<'_>, context: &mut ActContext) -> Result<(), PolicyError> {
         self.policy.observe(observation, &mut self.memory, context)
+    }
+
+    fn acted(&mut self, action: &[f64]) {
+        self.policy.acted(action, &mut self.memory);
     }
 
     fn batch(&self, episodes: usize) -> Box<dyn AgentBatch> {

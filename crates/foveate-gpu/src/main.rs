@@ -257,7 +257,11 @@ fn learner(config: &TrainConfig, steps: u64) -> Result<VtraceConfig> {
     if learner.descriptor().name != "vtrace" {
         bail!("the learner is {}; vtrace alone is built for GPUs", learner.descriptor().name);
     }
-    Ok(learner.table().clone().try_into()?)
+    let settings: VtraceConfig = learner.table().clone().try_into()?;
+    if settings.value_rounds > 0 {
+        bail!("value_rounds = {}; GPUs have no rounds, so it must be 0", settings.value_rounds);
+    }
+    Ok(settings)
 }
 
 const CONFIG: &str = "config.toml";

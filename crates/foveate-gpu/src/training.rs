@@ -387,6 +387,7 @@ impl<'n> Training<'n> {
                         logs: steps.clone().map(|step| step.log).collect(),
                         rewards: steps.map(|step| step.reward.clamp(-bound, bound)).collect(),
                         terminated: taken(end - 1, i).terminated,
+                        kept: vec![],
                     };
                     let at = |row: usize| row * batch + i;
                     let own: Vec<f32> = (begin..=end)

@@ -10,7 +10,8 @@
 //! Σ −log π(a_t) advantage_t + value_weight · (v_t − V_t)² / 2 − entropy_weight · entropy
 //! ```
 //!
-//! through all steps of an unroll, with `targets` that are constants. The weights change from batch to batch while
+//! through all steps of an unroll, with `targets` that are constants. In the first [`value_rounds`](VtraceConfig::value_rounds)
+//! the cross entropy with the policy that acted stands in place of the policy's terms: it stays as it is while the values learn. The weights change from batch to batch while
 //! the actions are those of the round's first weights: this lag, in updates, is logged as `policy_lag`, and the ratios of
 //! probabilities correct for it.
 //!
@@ -107,8 +108,17 @@ pub struct VtraceConfig {
     pub policy_rho: f64,
     /// Rewards are clipped to ± this before anything is computed from them, above 0. Returns are reported as they are.
     pub reward_clip: f64,
+    /// Rounds at the beginning in which the policy stays as it is and only the values learn, for weights whose policy is worth
+    /// keeping and whose values are not, such as those of an imitation.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub value_rounds: u64,
     /// The optimiser.
     pub optimizer: OptimizerConfig,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(rounds: &u64) -> bool {
+    *rounds == 0
 }
 
 impl Default for VtraceConfig {
@@ -128,6 +138,7 @@ impl Default for VtraceConfig {
             trace: 1.0,
             policy_rho: 1.0,
             reward_clip: 1.0,
+            value_rounds: 0,
             optimizer: OptimizerConfig::RmsProp {
                 decay: 0.99,
                 momentum: 0.0,
@@ -166,7 +177,12 @@ impl VtraceConfig {
             self.reward_clip,
         ];
         let counts = [self.unroll, self.batch, self.epochs].map(|n| n as f64);
-        [&counts[..], &numbers, &kinds, &optimizer].concat()
+        let mut all = [&counts[..], &numbers, &kinds, &optimizer].concat();
+        // A setting that came later counts only where it is used, so that older states still fit.
+        if self.value_rounds > 0 {
+            all.push(self.value_rounds as f64);
+        }
+        all
     }
 
     const fn bounds(&self) -> Bounds {
@@ -260,6 +276,9 @@ pub struct Behaviour {
     pub rewards: Vec<f64>,
     /// Whether the task ended with the last step. Otherwise there is more to come, whose value is estimated.
     pub terminated: bool,
+    /// `[steps, choices]`: logits of the policy that the network keeps, in place of learning from the returns; empty where it
+    /// learns from them.
+    pub kept: Vec<f32>,
 }
 
 /// The loss of a batch of unrolls.
@@ -326,7 +345,7 @@ impl VtraceConfig {
         (outputs, values): (&[f32], &[f32]),
         (d_outputs, d_values): (&mut [f32], &mut [f32]),
     ) -> LossSums {
-        let Behaviour { choices: taken, logs, rewards, terminated } = behaviour;
+        let Behaviour { choices: taken, logs, rewards, terminated, kept } = behaviour;
         let n = choices;
         let (mut d_log, mut d_entropy) = (vec![0.0; n], vec![0.0; n]);
         let mut log_ratios = Vec::with_capacity(taken.len());
@@ -341,10 +360,18 @@ impl VtraceConfig {
             let (log, entropy) =
                 log_probability(&outputs[row.clone()], &Taken::Choice(choice), &mut d_log, &mut d_entropy);
             let (advantage, error) = (aims.advantages[t], f64::from(values[t]) - aims.values[t]);
-            let loss =
-                -log * advantage + self.value_weight * 0.5 * error * error - self.entropy_weight * entropy;
-            for ((to, d_log), d_entropy) in d_outputs[row].iter_mut().zip(&d_log).zip(&d_entropy) {
-                *to = (scale * (-advantage * d_log - self.entropy_weight * d_entropy)) as f32;
+            let mut loss = self.value_weight * 0.5 * error * error;
+            if kept.is_empty() {
+                loss -= log * advantage + self.entropy_weight * entropy;
+                for ((to, d_log), d_entropy) in d_outputs[row].iter_mut().zip(&d_log).zip(&d_entropy) {
+                    *to = (scale * (-advantage * d_log - self.entropy_weight * d_entropy)) as f32;
+                }
+            } else {
+                let (now, then) = (probabilities(&outputs[row.clone()]), probabilities(&kept[row.clone()]));
+                for ((to, now), then) in d_outputs[row].iter_mut().zip(now).zip(then) {
+                    loss -= then * now.ln();
+                    *to = (scale * (now - then)) as f32;
+                }
             }
             d_values[t] = (scale * self.value_weight * error) as f32;
             let ratio = log_ratios[t].exp();
@@ -386,6 +413,13 @@ impl VtraceConfig {
         let (mut d_log, mut d_entropy) = (vec![0.0; logits.len()], vec![0.0; logits.len()]);
         log_probability(logits, &Taken::Choice(choice), &mut d_log, &mut d_entropy).0
     }
+}
+
+/// Softmax of a step's logits.
+fn probabilities(logits: &[f32]) -> impl Iterator<Item = f64> + use<'_> {
+    let most = logits.iter().fold(f64::NEG_INFINITY, |most, &x| most.max(f64::from(x)));
+    let sum: f64 = logits.iter().map(|&x| (f64::from(x) - most).exp()).sum();
+    logits.iter().map(move |&x| (f64::from(x) - most).exp() / sum)
 }
 
 fn refused(why: String) -> LearnError {
@@ -523,7 +557,9 @@ impl Vtrace {
         }
         let bound = self.config.reward_clip;
         let rewards = unroll.rewards.iter().map(|reward| reward.clamp(-bound, bound)).collect();
-        Ok(Behaviour { choices, logs, rewards, terminated: unroll.terminated })
+        let stays = self.learnt.generation < self.config.value_rounds;
+        let kept = if stays { unroll.logits.clone() } else { vec![] };
+        Ok(Behaviour { choices, logs, rewards, terminated: unroll.terminated, kept })
     }
 
     /// All unrolls of a round, with what the actor did in them.

@@ -489,6 +489,17 @@ impl Policy for VectorAgent {
         self.decide(m)
     }
 
+    /// The sensors answer what was really done, which is how they are told apart.
+    fn acted(&self, action: &[f64], memory: &mut VectorMemory) {
+        // The agent's own action stays as the network gave it, to the bit.
+        if action == memory.action {
+            return;
+        }
+        for ((raw, &action), [low, high]) in memory.raw.iter_mut().zip(action).zip(&self.config.actions) {
+            *raw = ((2.0 * action - low - high) / (high - low)).clamp(-1.0, 1.0) as f32;
+        }
+    }
+
     /// The message.
     fn inputs<'m>(&self, memory: &'m VectorMemory) -> &'m [f32] {
         memory.message()

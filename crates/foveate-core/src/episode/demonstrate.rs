@@ -147,6 +147,7 @@ impl Actor for DemonstrationActor<'_> {
         if self.action.iter().all(|x| x.is_finite()) {
             self.disturb();
         }
+        self.agent.acted(&self.action);
         Ok(Chosen { action: RawAction::Outputs(&self.action), decision: None })
     }
 
@@ -161,8 +162,8 @@ mod tests {
     use crate::episode::tests::Constant;
     use crate::episode::{Episode, EpisodeRules};
     use crate::{
-        Action, EnvSpec, EvaluateError, GazePoint, Image, ImageBuf, Observation, ObservationSpace,
-        PolicyAgent, Step,
+        Action, Decision, EnvSpec, EvaluateError, GazePoint, Image, ImageBuf, Observation, ObservationSpace,
+        Policy, PolicyAgent, Step, TensorShape,
     };
 
     /// A world of three steps that shows their number in every byte; its expert looks at as many points.
@@ -216,6 +217,14 @@ mod tests {
 
     /// The demonstration of an agent whose actions are all 0, and the first number of each action taken.
     fn recorded(plan: DemonstrationPlan, env_seed: u64) -> Result<(Demonstration, Vec<f64>), String> {
+        recorded_with(&mut PolicyAgent::new(Constant([0.0; 3])), plan, env_seed)
+    }
+
+    fn recorded_with(
+        agent: &mut dyn Agent,
+        plan: DemonstrationPlan,
+        env_seed: u64,
+    ) -> Result<(Demonstration, Vec<f64>), String> {
         let spec = EnvSpec {
             id: "shower".into(),
             observation: ObservationSpace::rgb(4, 2),
@@ -224,12 +233,59 @@ mod tests {
             fps: 1.0,
         };
         let mut env = Shower { spec: spec.clone(), at: 0, picture: vec![], taken: vec![] };
-        let (mut agent, mut demonstration) = (PolicyAgent::new(Constant([0.0; 3])), Demonstration::default());
+        let mut demonstration = Demonstration::default();
         let mut episode = Episode::new(RolloutJob { genome: 0, episode: 0, env_seed }, EpisodeRules::WHOLE);
-        let mut actor =
-            DemonstrationActor::new(plan, episode.job(), &spec.action, &mut agent, &mut demonstration);
+        let mut actor = DemonstrationActor::new(plan, episode.job(), &spec.action, agent, &mut demonstration);
         episode.run(&mut env, &mut actor, &mut ()).map_err(|error: EvaluateError| error.to_string())?;
         Ok((demonstration, env.taken))
+    }
+
+    /// Acts with zeros; a student of it learns from the last action that was done, its own or another.
+    #[derive(Clone)]
+    struct Feels;
+
+    impl Policy for Feels {
+        type Memory = ([f64; 3], [f32; 2]);
+        fn memory(&self) -> Self::Memory {
+            Default::default()
+        }
+        fn reset(&self, _: &mut Self::Memory, _: Seed) {}
+        fn act<'m>(
+            &self,
+            _: Observation<'_>,
+            (zeros, [before, now]): &'m mut Self::Memory,
+            _: &mut ActContext,
+        ) -> Result<Decision<'m>, PolicyError> {
+            (*before, *now) = (*now, 0.0);
+            Ok(Decision::new(zeros))
+        }
+        fn acted(&self, action: &[f64], (_, [_, now]): &mut Self::Memory) {
+            *now = action[0] as f32;
+        }
+        fn study_inputs<'m>(&self, (_, told): &'m Self::Memory) -> Result<StudyInputs<'m>, PolicyError> {
+            Ok(StudyInputs { numbers: &told[..1], picture: &[] })
+        }
+        fn tensors(&self) -> Vec<TensorShape> {
+            vec![]
+        }
+        fn params(&self) -> Vec<f32> {
+            vec![]
+        }
+        fn set_params(&mut self, _: &[f32]) -> Result<(), PolicyError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_agent_is_told_what_was_done_in_its_place() {
+        let expert = DemonstrationPlan { expert_drives: true, ..DemonstrationPlan::default() };
+        let pushed = DemonstrationPlan { pushes: 100.0, ..DemonstrationPlan::default() };
+        for (plan, differs) in [(DemonstrationPlan::default(), false), (expert, true), (pushed, true)] {
+            let (demonstration, taken) = recorded_with(&mut PolicyAgent::new(Feels), plan, 1).expect("fine");
+            let done: Vec<f32> = [0.0].iter().chain(&taken[..2]).map(|&x| x as f32).collect();
+            assert_eq!(demonstration.inputs, done, "{plan:?}");
+            assert_eq!(done[1] != 0.0, differs, "{plan:?}");
+        }
     }
 
     #[test]
