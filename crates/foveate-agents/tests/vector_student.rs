@@ -126,6 +126,47 @@ fn the_gradient_is_that_of_the_error_on_every_level() {
     }
 }
 
+/// Sensors that differ in how they answer the last action are soon told apart: the score of each code becomes the largest for
+/// the sensor of its number. The layers behind do not learn.
+#[test]
+fn the_names_of_sensors_are_learnt() {
+    let config = VectorConfig {
+        codes: 3,
+        query_dim: 6,
+        sensors: (0..3).map(|i| format!("number {i}")).collect(),
+        actions: vec![[-1.0, 1.0]],
+        ..VectorConfig::default()
+    };
+    let mut params = drawn(&config, 5);
+    let mut rng = Seed::root(8).rng();
+    let mut inputs = vec![];
+    for _ in 0..200 {
+        let did = rng.uniform(-1.0, 1.0) as f32;
+        inputs.extend([did, -did, rng.uniform(-1.0, 1.0) as f32, did]);
+    }
+    let demonstration =
+        Demonstration { inputs, actions: vec![0.0; 200], steps: 200, ..Demonstration::default() };
+    let mut learner = student(&config, &params).names_student().expect("a code for each sensor");
+    let mut study = |params: &[f32]| {
+        learner.set_params(params).expect("finite");
+        let mut gradient = vec![0.0; params.len()];
+        (learner.study(&demonstration, 40..80, 10, &mut gradient) / 40.0, gradient)
+    };
+    let (before, gradient) = study(&params);
+    assert!(before > 1.0, "no better than chance, {before}");
+    let layers = gradient.len() - (config.codes + 1);
+    assert!(gradient[..layers].iter().any(|&g| g != 0.0) && gradient[layers..].iter().all(|&g| g == 0.0));
+    for _ in 0..400 {
+        let (_, gradient) = study(&params);
+        params.iter_mut().zip(&gradient).for_each(|(p, g)| *p -= 0.01 * g);
+    }
+    let (after, _) = study(&params);
+    assert!(after < 0.25 * before, "{before}, {after}");
+
+    let few = VectorConfig { codes: 2, ..config };
+    assert!(student(&few, &drawn(&few, 5)).names_student().is_none());
+}
+
 #[test]
 fn the_number_of_sensors_is_that_of_their_names() {
     let said = VectorStudent::new(VectorConfig::default()).expect_err("it names none").to_string();

@@ -255,6 +255,12 @@ pub trait Student: Send {
         None
     }
 
+    /// The student of this agent's sensors, which learns to tell them apart from what they show and what was done; it has the
+    /// same parameters and learns some of them. `None` when there is none.
+    fn names_student(&self) -> Option<Box<dyn Student>> {
+        None
+    }
+
     /// A copy with separate scratch space.
     fn boxed_clone(&self) -> Box<dyn Student>;
 }

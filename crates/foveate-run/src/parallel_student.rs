@@ -401,6 +401,11 @@ impl Student for ParallelStudent {
         Some(Box::new(ParallelStudent::new(student, self.threads)))
     }
 
+    fn names_student(&self) -> Option<Box<dyn Student>> {
+        let student = self.replica.student.names_student()?;
+        Some(Box::new(ParallelStudent::new(student, self.threads)))
+    }
+
     fn boxed_clone(&self) -> Box<dyn Student> {
         Box::new(ParallelStudent {
             replica: Replica {

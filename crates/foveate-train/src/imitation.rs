@@ -116,6 +116,11 @@ impl LearnerSettings for ImitationConfig {
         if !(0.0..1.0).contains(&dropout) {
             return refuse(format!("dropout = {dropout}; it must be at least 0 and below 1"));
         }
+        for (name, other) in [("gaze", self.gaze), ("stakes", self.stakes)] {
+            if self.names && other {
+                return refuse(format!("names and {name}; a stage learns one of them"));
+            }
+        }
         if in_turn && priority > 0.0 {
             return refuse(format!("in_turn and priority = {priority}; segments are drawn in one way only"));
         }
@@ -205,6 +210,10 @@ pub struct ImitationConfig {
     /// rounds. Left out of the configuration when it is not so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub gaze: bool,
+    /// Whether an agent with sensors learns which is which, in place of what the expert does. Left out of the configuration when
+    /// it is not so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub names: bool,
 }
 
 impl Default for ImitationConfig {
@@ -226,6 +235,7 @@ impl Default for ImitationConfig {
             dropout: 0.0,
             stakes: false,
             gaze: false,
+            names: false,
         }
     }
 }
@@ -252,6 +262,7 @@ impl ImitationConfig {
             dropout,
             stakes,
             gaze,
+            names,
             ..
         } = self;
         let sizes = [self.keep, self.updates, self.pieces, self.piece, self.burn_in].map(|n| n as f64);
@@ -260,10 +271,11 @@ impl ImitationConfig {
         let with_dropout = dropout != 0.0;
         let with_priority = priority != 0.0 || with_dropout;
         let with_share = expert_share != 0.0 || with_priority;
-        let newer = stakes || gaze || with_share;
+        let newer = stakes || gaze || names || with_share;
+        let attention = f64::from(u8::from(gaze) + 2 * u8::from(names));
         numbers.extend((clip != 1.0 || in_turn || newer).then_some(clip));
         numbers.extend((in_turn || newer).then_some(f64::from(in_turn)));
-        numbers.extend(newer.then_some([f64::from(stakes), f64::from(gaze)]).into_iter().flatten());
+        numbers.extend(newer.then_some([f64::from(stakes), attention]).into_iter().flatten());
         numbers.extend(with_share.then_some(expert_share));
         numbers.extend(with_priority.then_some(priority));
         numbers.extend(with_dropout.then_some(dropout));
@@ -303,6 +315,12 @@ impl Imitation {
         if config.gaze {
             student = student.gaze_student().ok_or_else(|| LearnError::BadConfig {
                 why: "gaze = true needs an agent with softmax attention to patches, as attention-agent; this one has none".into(),
+            })?;
+        }
+        if config.names {
+            student = student.names_student().ok_or_else(|| LearnError::BadConfig {
+                why: "names = true needs an agent with sensors and as many codes as them, as attention-neuron on numbers; this one has none"
+                    .into(),
             })?;
         }
         if student.inputs() + student.picture() == 0 {

@@ -24,6 +24,8 @@ use crate::student::{check_lengths, scaled};
 #[derive(Debug, Clone)]
 pub struct VectorStudent {
     config: VectorConfig,
+    /// Whether it learns to tell the sensors apart, in place of what the expert does.
+    names: bool,
     params: Params,
     level: Level,
     /// `[codes, query_dim]`
@@ -78,6 +80,7 @@ impl VectorStudent {
             layers: names.map(place).collect(),
             wanted: vec![],
             rows: vec![0.0; config.query_dim + config.key_dim],
+            names: false,
             params,
             config,
         })
@@ -172,10 +175,15 @@ impl Student for VectorStudent {
         check_lengths(demonstration, [self.inputs(), self.actions()], &piece);
         assert_eq!(gradient.len(), self.params.flat().len(), "parameters");
         let inputs = self.inputs();
-        self.wanted.clear();
-        scaled(demonstration, piece.clone(), &self.config.actions, &mut self.wanted);
-        let x = &demonstration.inputs[piece.start.saturating_sub(burn_in) * inputs..piece.end * inputs];
-        let error = self.learner.study(self.level, x, &self.wanted);
+        let begin = piece.start.saturating_sub(burn_in);
+        let x = &demonstration.inputs[begin * inputs..piece.end * inputs];
+        let error = if self.names {
+            self.learner.study_names(self.level, x, piece.start - begin)
+        } else {
+            self.wanted.clear();
+            scaled(demonstration, piece, &self.config.actions, &mut self.wanted);
+            self.learner.study(self.level, x, &self.wanted)
+        };
         self.add_to(gradient);
         error
     }
@@ -203,6 +211,12 @@ impl Student for VectorStudent {
         self.learner.backpropagate(self.level, &episode.inputs, episode.begin, &mut world);
         self.add_to(gradient);
         Ok(windows.returns(episode))
+    }
+
+    /// Needs as many codes as sensors.
+    fn names_student(&self) -> Option<Box<dyn Student>> {
+        let able = self.config.codes >= self.config.sensors.len();
+        able.then(|| Box::new(VectorStudent { names: true, ..self.clone() }) as Box<dyn Student>)
     }
 
     fn boxed_clone(&self) -> Box<dyn Student> {

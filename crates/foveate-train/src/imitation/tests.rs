@@ -348,6 +348,24 @@ fn pictures_are_demonstrated_and_saved() {
     assert!(again.restore(&broken).is_err());
 }
 
+/// A stage learns names or something else, and only where there are any.
+#[test]
+fn names_need_sensors() {
+    let config = ImitationConfig { names: true, ..small() };
+    let toy = || Box::new(ToyStudent::linear(2, 3));
+    let refused =
+        Imitation::new(config.clone(), vec![0.0; 3], Seed::root(1), toy()).err().expect("no sensors");
+    assert!(refused.to_string().contains("names = true needs an agent with sensors"), "{refused}");
+    for both in
+        [ImitationConfig { gaze: true, ..config.clone() }, ImitationConfig { stakes: true, ..config.clone() }]
+    {
+        let refused = both.check().expect_err("two things").to_string();
+        assert!(refused.contains("a stage learns one of them"), "{refused}");
+    }
+    assert_ne!(config.numbers(), small().numbers());
+    assert_ne!(config.numbers(), ImitationConfig { gaze: true, ..small() }.numbers());
+}
+
 /// Settings with a share of the expert are those of the work and of the state; a share that is no share is refused.
 #[test]
 fn the_expert_has_a_share_of_the_steps() {

@@ -1,12 +1,18 @@
 //! The backward pass, from the last step to the first.
 
-use super::{Activation, CHUNK, GROUP, Goal, Layer, Learner, Sizes, Tape, width};
-use crate::lanes::{Block, Eight, Isa, Lanes, flat, flat_mut};
+use super::{Activation, CHUNK, GROUP, Goal, Layer, Learner, SHARPNESS, Sizes, Tape, width};
+use crate::lanes::{Block, Eight, Isa, Lanes, exp2, flat, flat_mut};
 
 impl Learner {
-    /// Computes the gradient of the last forward pass and stores it in the sums.
+    /// Computes the gradient of the last forward pass and stores it in the sums; returns the error of the names.
     #[inline(always)]
-    pub(super) fn backward<I: Isa>(&mut self, isa: I, inputs: &[f32], goal: &mut Goal<'_>, steps: usize) {
+    pub(super) fn backward<I: Isa>(
+        &mut self,
+        isa: I,
+        inputs: &[f32],
+        goal: &mut Goal<'_>,
+        steps: usize,
+    ) -> f64 {
         let Tape { dh, dc, cell_sums, score_sums, .. } = &mut self.tape;
         for sums in [dh, dc, score_sums] {
             sums.fill(Block::default());
@@ -17,13 +23,18 @@ impl Learner {
             layer.bias_sums.fill(Block::default());
         }
         let per_step = self.sensors + self.sizes.shared;
-        let mut end = steps;
+        let (mut end, mut error) = (steps, 0.0);
         while end > 0 {
             let start = end.saturating_sub(CHUNK);
             for t in (start..end).rev() {
-                self.pull_outputs(isa, t, goal, t + 1 == steps);
-                self.layers_back(isa, t);
-                self.scores_back(isa, t, t - start, &inputs[t * per_step..][..self.sensors]);
+                if matches!(goal, Goal::Names) {
+                    error += self.names_back(isa, t, t - start);
+                } else {
+                    self.pull_outputs(isa, t, goal, t + 1 == steps);
+                    self.layers_back(isa, t);
+                    self.scores_back(isa, t, t - start, &inputs[t * per_step..][..self.sensors]);
+                }
+                self.keys_back(isa, t - start);
                 self.cells_back(isa, t, t - start);
                 if let Goal::Between(between) = goal {
                     self.inputs_back(isa, t, t - start);
@@ -34,6 +45,7 @@ impl Learner {
             self.add_scores(isa, start, end - start);
             end = start;
         }
+        error
     }
 
     /// The derivative with respect to the outputs of step `t`.
@@ -60,6 +72,7 @@ impl Learner {
                     dc.fill(Block::default());
                 }
             }
+            Goal::Names => {}
         }
     }
 
@@ -161,14 +174,13 @@ impl Learner {
         }
     }
 
-    /// From the message of step `t` to the scores, and to the derivative with respect to h, which the next step's
-    /// part of it is in already. Derivatives with respect to scores are stored at place `at` of the chunk.
+    /// From the message of step `t` to the scores, whose derivatives are stored at place `at` of the chunk.
     #[inline(always)]
     fn scores_back<I: Isa>(&mut self, isa: I, t: usize, at: usize, numbers: &[f32]) {
-        let Sizes { hidden, codes, activation, squash, .. } = self.sizes;
-        let (blocks, units, sensors) = (codes.div_ceil(16), hidden.div_ceil(8), self.sensors);
+        let Sizes { codes, activation, squash, .. } = self.sizes;
+        let (blocks, sensors) = (codes.div_ceil(16), self.sensors);
         let one = isa.splat16(1.0);
-        let Tape { weights, message, dq, dh, .. } = &mut self.tape;
+        let Tape { weights, message, dq, .. } = &mut self.tape;
         let weights = &weights[t * blocks * sensors..][..blocks * sensors];
         let dq = &mut dq[at * sensors * blocks..][..sensors * blocks];
         for (block, weights) in weights.chunks_exact(sensors).enumerate() {
@@ -194,6 +206,53 @@ impl Learner {
                 d.store(&mut dq[sensor * blocks + block].0);
             }
         }
+    }
+
+    /// From the names of the sensors at step `t` to the scores, whose derivatives are stored at place `at` of the chunk.
+    /// Returns the error.
+    #[inline(always)]
+    fn names_back<I: Isa>(&mut self, isa: I, t: usize, at: usize) -> f64 {
+        let (blocks, sensors) = (self.sizes.codes.div_ceil(16), self.sensors);
+        let Tape { weights, dq, .. } = &mut self.tape;
+        let scores = &weights[t * blocks * sensors..][..blocks * sensors];
+        let dq = dq[at * sensors * blocks..][..sensors * blocks].chunks_exact_mut(blocks);
+        let sharpness = isa.splat16(SHARPNESS);
+        let (mut error, whole) = (0.0, SHARPNESS / sensors as f32);
+        for (sensor, dq) in dq.enumerate() {
+            for (block, to) in dq.iter_mut().enumerate() {
+                isa.load16(&scores[block * sensors + sensor].0).mul(sharpness).store(&mut to.0);
+            }
+            // Codes without a sensor are not candidates.
+            let (names, others) = flat_mut(dq).split_at_mut(sensors);
+            others.fill(f32::NEG_INFINITY);
+            let most = names.iter().fold(f32::NEG_INFINITY, |most, &x| most.max(x));
+            let own = f64::from(names[sensor]) - f64::from(most);
+            let (log2_e, most) = (isa.splat16(std::f32::consts::LOG2_E), isa.splat16(most));
+            for to in &mut *dq {
+                let x = isa.load16(&to.0).sub(most).mul(log2_e);
+                exp2(isa, x.max(isa.splat16(-120.0))).store(&mut to.0);
+            }
+            let (names, others) = flat_mut(dq).split_at_mut(sensors);
+            others.fill(0.0);
+            let total = sum(names);
+            error += f64::from(total).ln() - own;
+            let scale = isa.splat16(whole / total);
+            for to in &mut *dq {
+                isa.load16(&to.0).mul(scale).store(&mut to.0);
+            }
+            flat_mut(dq)[sensor] -= whole;
+        }
+        error / sensors as f64
+    }
+
+    /// From the derivatives with respect to the scores, at place `at` of the chunk, to that with respect to h, which the next
+    /// step's part of it is in already.
+    #[inline(always)]
+    fn keys_back<I: Isa>(&mut self, isa: I, at: usize) {
+        let Sizes { hidden, codes, .. } = self.sizes;
+        let (blocks, units, sensors) = (codes.div_ceil(16), hidden.div_ceil(8), self.sensors);
+        let Tape { dq, dh, .. } = &mut self.tape;
+        let dq = &dq[at * sensors * blocks..][..sensors * blocks];
         let dh = flat_mut(dh).as_chunks_mut::<8>().0;
         for (sensor, dq) in dq.chunks_exact(blocks).enumerate() {
             let dq = &flat(dq)[..codes];

@@ -75,17 +75,64 @@ impl Case {
         burn_in: usize,
         start: Option<&State>,
     ) -> (Vec<f64>, State) {
-        let Sizes { shared, hidden, activation, squash, .. } = self.sizes;
+        let Sizes { activation, squash, .. } = self.sizes;
+        let parts = self.parts(flat);
+        let mut given = vec![];
+        let before = self.run(flat, inputs, burn_in, start, |seen, scores| {
+            let message = (0..self.sizes.codes).map(|code| {
+                let q: Vec<f64> = scores.iter().map(|q| q[code]).collect();
+                let total: f64 = q.iter().map(|q| q.exp()).sum();
+                let weigh = |q: &f64| match activation {
+                    Activation::Tanh => q.tanh(),
+                    Activation::Sigmoid => logistic(*q),
+                    Activation::Softmax => q.exp() / total,
+                };
+                let sum: f64 = q.iter().zip(seen).map(|(q, o)| weigh(q) * o).sum();
+                if squash { sum.tanh() } else { sum }
+            });
+            let mut x: Vec<f64> = message.collect();
+            for layer in parts[5..].chunks_exact(2) {
+                x = affine(layer[0], layer[1], &x).into_iter().map(f64::tanh).collect();
+            }
+            given.extend(x);
+        });
+        (given, before)
+    }
+
+    /// The error of the names, and the state after `burn_in` steps; see [`Case::error`].
+    fn names_error(
+        &self,
+        flat: &[f64],
+        inputs: &[f32],
+        burn_in: usize,
+        start: Option<&State>,
+    ) -> (f64, State) {
+        let inputs: Vec<f64> = inputs.iter().map(|&x| f64::from(x)).collect();
+        let mut error = 0.0;
+        let before = self.run(flat, &inputs, burn_in, start, |_, scores| {
+            for (sensor, q) in scores.iter().enumerate() {
+                let total: f64 = q[..self.sensors].iter().map(|q| (4.0 * q).exp()).sum();
+                error += (total.ln() - 4.0 * q[sensor]) / self.sensors as f64;
+            }
+        });
+        (error, before)
+    }
+
+    /// Calls `each` with the sensors' numbers and the scores of every sensor, `[sensors][codes]`, after every step but the
+    /// first `burn_in`. Returns the state after those.
+    fn run(
+        &self,
+        flat: &[f64],
+        inputs: &[f64],
+        burn_in: usize,
+        start: Option<&State>,
+        mut each: impl FnMut(&[f64], &[Vec<f64>]),
+    ) -> State {
+        let Sizes { shared, hidden, .. } = self.sizes;
         let parts = self.parts(flat);
         let per_step = self.sensors + shared;
-        let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
-        let affine = |weight: &[f64], bias: &[f64], x: &[f64]| -> Vec<f64> {
-            let rows = weight.chunks_exact(x.len()).zip(bias);
-            rows.map(|(row, b)| b + row.iter().zip(x).map(|(w, x)| w * x).sum::<f64>()).collect()
-        };
         let mut state = vec![(vec![0.0; hidden], vec![0.0; hidden]); self.sensors];
         let mut before = state.clone();
-        let mut given = vec![];
         for (t, numbers) in inputs.chunks_exact(per_step).enumerate() {
             if t == burn_in {
                 before = state.clone();
@@ -104,29 +151,24 @@ impl Case {
                     h[u] = logistic(z[3 * hidden + u]) * c[u].tanh();
                 }
             }
-            if t < burn_in {
-                continue;
+            if t >= burn_in {
+                let scores: Vec<Vec<f64>> =
+                    state.iter().map(|(h, _)| affine(parts[3], parts[4], h)).collect();
+                each(seen, &scores);
             }
-            let q: Vec<Vec<f64>> = state.iter().map(|(h, _)| affine(parts[3], parts[4], h)).collect();
-            let message = (0..self.sizes.codes).map(|code| {
-                let q: Vec<f64> = q.iter().map(|q| q[code]).collect();
-                let total: f64 = q.iter().map(|q| q.exp()).sum();
-                let weigh = |q: &f64| match activation {
-                    Activation::Tanh => q.tanh(),
-                    Activation::Sigmoid => logistic(*q),
-                    Activation::Softmax => q.exp() / total,
-                };
-                let sum: f64 = q.iter().zip(seen).map(|(q, o)| weigh(q) * o).sum();
-                if squash { sum.tanh() } else { sum }
-            });
-            let mut x: Vec<f64> = message.collect();
-            for layer in parts[5..].chunks_exact(2) {
-                x = affine(layer[0], layer[1], &x).into_iter().map(f64::tanh).collect();
-            }
-            given.extend(x);
         }
-        (given, before)
+        before
     }
+}
+
+fn logistic(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+/// `weight · x + bias`, where `weight` is `[outputs, inputs]`.
+fn affine(weight: &[f64], bias: &[f64], x: &[f64]) -> Vec<f64> {
+    let rows = weight.chunks_exact(x.len()).zip(bias);
+    rows.map(|(row, b)| b + row.iter().zip(x).map(|(w, x)| w * x).sum::<f64>()).collect()
 }
 
 /// h and c of every sensor.
@@ -185,6 +227,45 @@ fn gradients_are_those_of_finite_differences() {
                     "{sizes:?}, parameter {i}: {} {expect}",
                     got[i]
                 );
+            }
+        }
+    }
+}
+
+/// As above, for the names of the sensors, on every instruction set.
+#[test]
+fn gradients_of_names_are_those_of_finite_differences() {
+    for case in cases() {
+        let Case { sizes, sensors, flat, .. } = &case;
+        for (burn_in, steps) in [(0, 1), (3, CHUNK + 5)] {
+            let inputs = numbers((burn_in + steps) * (sensors + sizes.shared), 50);
+            let mut learner = case.learner();
+            let error = learner.study_names(Level::PORTABLE, &inputs, burn_in);
+            let wide: Vec<f64> = flat.iter().map(|&x| f64::from(x)).collect();
+            let (expect, start) = case.names_error(&wide, &inputs, burn_in, None);
+            assert!((error - expect).abs() < 1e-5 * (1.0 + expect), "{sizes:?}: {error}, {expect}");
+            let got = flattened(learner.gradient());
+            let largest = got.iter().fold(0.0_f32, |most, g| most.max(g.abs()));
+            // A single sensor has one name.
+            assert_eq!(largest > 0.01, *sensors > 1, "{sizes:?}: {largest}");
+            for i in (0..flat.len()).step_by(1 + flat.len() / 300) {
+                let step = 1e-5;
+                let at = |change: f64| {
+                    let mut moved = wide.clone();
+                    moved[i] += change;
+                    case.names_error(&moved, &inputs, burn_in, Some(&start)).0
+                };
+                let expect = (at(step) - at(-step)) / (2.0 * step);
+                let off = (f64::from(got[i]) - expect).abs();
+                assert!(
+                    off < 2e-5 * f64::from(1.0 + largest),
+                    "{sizes:?}, parameter {i}: {} {expect}",
+                    got[i]
+                );
+            }
+            for level in Level::available() {
+                let same = learner.study_names(level, &inputs, burn_in);
+                assert_eq!((same.to_bits(), flattened(learner.gradient())), (error.to_bits(), got.clone()));
             }
         }
     }
