@@ -161,6 +161,7 @@ impl LearnerSettings for ImitationConfig {
 /// Settings of an [`Imitation`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct ImitationConfig {
     /// Rounds in which the expert acts, before the learner acts.
     pub expert_rounds: u64,

@@ -45,8 +45,9 @@ enum Goal<'a> {
     Names,
 }
 
-/// What scores are multiplied by before their softmax, where they name the sensors: so they stay small.
-const SHARPNESS: f32 = 4.0;
+/// What weights are multiplied by before their softmax, where they name the sensors: one weight of 0.8 is certain enough beside
+/// many of 0, so that tanh stays steep.
+const SHARPNESS: f32 = 10.0;
 
 /// Sensory neurons followed by layers, with their gradient. Contains its scratch space, which grows with the longest
 /// sequence.
@@ -300,10 +301,10 @@ impl Learner {
         error
     }
 
-    /// Computes the gradient of Σ −ln p(i | sensor i), summed over the steps and averaged over the sensors, see [`Learner::gradient`], and returns that sum:
-    /// how well the scores tell the sensors apart. p(m | i) is the softmax, over as many codes m as there are sensors, of four
-    /// times the scores of sensor i, so that each code learns to have the largest score for the sensor of its number. The
-    /// layers have no gradient.
+    /// Computes the gradient of Σ −ln p(i | sensor i), summed over the steps and averaged over the sensors, see
+    /// [`Learner::gradient`], and returns that sum: how well the weights tell the sensors apart. p(m | i) is the softmax, over
+    /// all codes m, of ten times the weights of sensor i, so that each code learns to read the sensor of its number. The layers
+    /// have no gradient.
     ///
     /// * `inputs`: `[burn_in + steps, sensors + shared]`, as in [`Learner::backpropagate`].
     ///
@@ -456,11 +457,10 @@ impl Task for Study<'_, '_> {
             learner.gate_sums(isa, t);
             learner.advance::<I, true>(isa, t);
             learner.remember(t + 1);
+            learner.weigh(isa, t, numbers);
             if matches!(goal, Goal::Names) {
-                learner.weigh::<I, true>(isa, t, numbers);
                 continue;
             }
-            learner.weigh::<I, false>(isa, t, numbers);
             learner.give(isa, t);
             if let Goal::Wanted(wanted) = goal {
                 error += learner.error(t, wanted);
@@ -549,9 +549,9 @@ impl Learner {
         }
     }
 
-    /// Weights and message of step `t`; with `SCORES` the scores in place of the weights, and a message without meaning.
+    /// Weights and message of step `t`.
     #[inline(always)]
-    fn weigh<I: Isa, const SCORES: bool>(&mut self, isa: I, t: usize, numbers: &[f32]) {
+    fn weigh<I: Isa>(&mut self, isa: I, t: usize, numbers: &[f32]) {
         let Sizes { hidden, codes, activation, squash, .. } = self.sizes;
         let (blocks, width, sensors) = (codes.div_ceil(16), width(self.sizes), self.sensors);
         let Tape { told, weights, message, .. } = &mut self.tape;
@@ -567,7 +567,6 @@ impl Learner {
                     q = isa.load16(&w.0).mul_add(isa.splat16(x), q);
                 }
                 let w = match activation {
-                    _ if SCORES => q,
                     Activation::Tanh => tanh(isa, q),
                     Activation::Sigmoid => sigmoid(isa, q),
                     Activation::Softmax => {
@@ -578,7 +577,7 @@ impl Learner {
                 w.store(&mut weights.0);
                 sum = w.mul_add(isa.splat16(number), sum);
             }
-            if activation == Activation::Softmax && !SCORES {
+            if activation == Activation::Softmax {
                 let log2_e = isa.splat16(std::f32::consts::LOG2_E);
                 let mut total = isa.splat16(0.0);
                 for w in &mut *weights {

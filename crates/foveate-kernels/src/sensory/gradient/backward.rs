@@ -212,35 +212,54 @@ impl Learner {
     /// Returns the error.
     #[inline(always)]
     fn names_back<I: Isa>(&mut self, isa: I, t: usize, at: usize) -> f64 {
-        let (blocks, sensors) = (self.sizes.codes.div_ceil(16), self.sensors);
+        let Sizes { codes, activation, .. } = self.sizes;
+        let (blocks, sensors) = (codes.div_ceil(16), self.sensors);
         let Tape { weights, dq, .. } = &mut self.tape;
-        let scores = &weights[t * blocks * sensors..][..blocks * sensors];
-        let dq = dq[at * sensors * blocks..][..sensors * blocks].chunks_exact_mut(blocks);
-        let sharpness = isa.splat16(SHARPNESS);
-        let (mut error, whole) = (0.0, SHARPNESS / sensors as f32);
-        for (sensor, dq) in dq.enumerate() {
+        let weights = &weights[t * blocks * sensors..][..blocks * sensors];
+        let dq = &mut dq[at * sensors * blocks..][..sensors * blocks];
+        let (one, sharpness) = (isa.splat16(1.0), isa.splat16(SHARPNESS));
+        let (log2_e, low) = (isa.splat16(std::f32::consts::LOG2_E), isa.splat16(-120.0));
+        let whole = SHARPNESS / sensors as f32;
+        let mut error = 0.0;
+        for (sensor, dq) in dq.chunks_exact_mut(blocks).enumerate() {
             for (block, to) in dq.iter_mut().enumerate() {
-                isa.load16(&scores[block * sensors + sensor].0).mul(sharpness).store(&mut to.0);
+                isa.load16(&weights[block * sensors + sensor].0).mul(sharpness).store(&mut to.0);
             }
-            // Codes without a sensor are not candidates.
-            let (names, others) = flat_mut(dq).split_at_mut(sensors);
-            others.fill(f32::NEG_INFINITY);
-            let most = names.iter().fold(f32::NEG_INFINITY, |most, &x| most.max(x));
-            let own = f64::from(names[sensor]) - f64::from(most);
-            let (log2_e, most) = (isa.splat16(std::f32::consts::LOG2_E), isa.splat16(most));
+            let (named, rest) = flat_mut(dq).split_at_mut(codes);
+            let most = named.iter().fold(f32::NEG_INFINITY, |most, &x| most.max(x));
+            // Lanes behind the last code.
+            rest.fill(f32::NEG_INFINITY);
+            let own = f64::from(named[sensor]) - f64::from(most);
+            let most = isa.splat16(most);
             for to in &mut *dq {
-                let x = isa.load16(&to.0).sub(most).mul(log2_e);
-                exp2(isa, x.max(isa.splat16(-120.0))).store(&mut to.0);
+                exp2(isa, isa.load16(&to.0).sub(most).mul(log2_e).max(low)).store(&mut to.0);
             }
-            let (names, others) = flat_mut(dq).split_at_mut(sensors);
-            others.fill(0.0);
-            let total = sum(names);
+            let (named, rest) = flat_mut(dq).split_at_mut(codes);
+            rest.fill(0.0);
+            let total = sum(named);
             error += f64::from(total).ln() - own;
             let scale = isa.splat16(whole / total);
             for to in &mut *dq {
                 isa.load16(&to.0).mul(scale).store(&mut to.0);
             }
             flat_mut(dq)[sensor] -= whole;
+        }
+        for (block, weights) in weights.chunks_exact(sensors).enumerate() {
+            let mut shared = isa.splat16(0.0);
+            if activation == Activation::Softmax {
+                for (w, dw) in weights.iter().zip(dq[block..].iter().step_by(blocks)) {
+                    shared = isa.load16(&w.0).mul_add(isa.load16(&dw.0), shared);
+                }
+            }
+            for (w, dq) in weights.iter().zip(dq[block..].iter_mut().step_by(blocks)) {
+                let (w, dw) = (isa.load16(&w.0), isa.load16(&dq.0));
+                let d = match activation {
+                    Activation::Tanh => dw.mul(slope(isa, w)),
+                    Activation::Sigmoid => dw.mul(w.mul(one.sub(w))),
+                    Activation::Softmax => w.mul(dw.sub(shared)),
+                };
+                d.store(&mut dq.0);
+            }
         }
         error / sensors as f64
     }
