@@ -48,6 +48,8 @@ enum Goal<'a> {
 /// What weights are multiplied by before their softmax, where they name the sensors: one weight of 0.8 is certain enough beside
 /// many of 0, so that tanh stays steep.
 const SHARPNESS: f32 = 10.0;
+/// How much the square of a weight counts that a code has for another sensor: it keeps such weights near 0.
+const OTHERS: f32 = 0.1;
 
 /// Sensory neurons followed by layers, with their gradient. Contains its scratch space, which grows with the longest
 /// sequence.
@@ -301,10 +303,10 @@ impl Learner {
         error
     }
 
-    /// Computes the gradient of Σ −ln p(i | sensor i), summed over the steps and averaged over the sensors, see
+    /// Computes the gradient of Σ (−ln p(i | sensor i) + Σ w² / 10), summed over the steps and averaged over the sensors i, see
     /// [`Learner::gradient`], and returns that sum: how well the weights tell the sensors apart. p(m | i) is the softmax, over
-    /// all codes m, of ten times the weights of sensor i, so that each code learns to read the sensor of its number. The layers
-    /// have no gradient.
+    /// all codes m, of ten times the weights of sensor i; the squares are those of its weights for all codes but i. So each code
+    /// learns to read the sensor of its number and no other. The layers have no gradient.
     ///
     /// * `inputs`: `[burn_in + steps, sensors + shared]`, as in [`Learner::backpropagate`].
     ///

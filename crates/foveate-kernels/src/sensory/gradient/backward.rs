@@ -1,6 +1,6 @@
 //! The backward pass, from the last step to the first.
 
-use super::{Activation, CHUNK, GROUP, Goal, Layer, Learner, SHARPNESS, Sizes, Tape, width};
+use super::{Activation, CHUNK, GROUP, Goal, Layer, Learner, OTHERS, SHARPNESS, Sizes, Tape, width};
 use crate::lanes::{Block, Eight, Isa, Lanes, exp2, flat, flat_mut};
 
 impl Learner {
@@ -220,6 +220,7 @@ impl Learner {
         let (one, sharpness) = (isa.splat16(1.0), isa.splat16(SHARPNESS));
         let (log2_e, low) = (isa.splat16(std::f32::consts::LOG2_E), isa.splat16(-120.0));
         let whole = SHARPNESS / sensors as f32;
+        let others = isa.splat16(2.0 * OTHERS / sensors as f32);
         let mut error = 0.0;
         for (sensor, dq) in dq.chunks_exact_mut(blocks).enumerate() {
             for (block, to) in dq.iter_mut().enumerate() {
@@ -239,10 +240,23 @@ impl Learner {
             let total = sum(named);
             error += f64::from(total).ln() - own;
             let scale = isa.splat16(whole / total);
-            for to in &mut *dq {
-                isa.load16(&to.0).mul(scale).store(&mut to.0);
+            let mut squares = isa.splat16(0.0);
+            for (block, to) in dq.iter_mut().enumerate() {
+                let mut w = weights[block * sensors + sensor];
+                for (lane, w) in w.0.iter_mut().enumerate() {
+                    let code = block * 16 + lane;
+                    if code == sensor || code >= codes {
+                        *w = 0.0;
+                    }
+                }
+                let w = isa.load16(&w.0);
+                squares = w.mul_add(w, squares);
+                w.mul_add(others, isa.load16(&to.0).mul(scale)).store(&mut to.0);
             }
             flat_mut(dq)[sensor] -= whole;
+            let mut lanes = Block::default();
+            squares.store(&mut lanes.0);
+            error += f64::from(OTHERS * sum(&lanes.0));
         }
         for (block, weights) in weights.chunks_exact(sensors).enumerate() {
             let mut shared = isa.splat16(0.0);

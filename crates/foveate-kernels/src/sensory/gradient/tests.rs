@@ -119,7 +119,9 @@ impl Case {
                 (0..self.sizes.codes).map(|code| self.weights(scores, code)).collect();
             for sensor in 0..self.sensors {
                 let total: f64 = weights.iter().map(|w| (10.0 * w[sensor]).exp()).sum();
-                error += (total.ln() - 10.0 * weights[sensor][sensor]) / self.sensors as f64;
+                let codes = (0..self.sizes.codes).filter(|&code| code != sensor);
+                let others: f64 = codes.map(|code| weights[code][sensor].powi(2)).sum();
+                error += (total.ln() - 10.0 * weights[sensor][sensor] + 0.1 * others) / self.sensors as f64;
             }
         });
         (error, before)
