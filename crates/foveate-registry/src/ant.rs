@@ -63,7 +63,7 @@ pub(crate) static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
         "contact 3",
         "contact 4",
     ],
-    presets: &["ant-ppo", "gymnasium"],
+    presets: &["ant-ppo", "ant-neuron", "gymnasium"],
     solved_at: Some(2500.0), // the threshold of the published environment
     published: Some(Published {
         source: "AttentionNeuron's weights ant_pi, sensors shuffled in every episode, 100 episodes (the plain network ant_mlp, \

@@ -197,6 +197,13 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/ant-ppo.toml"),
         },
         &Preset {
+            name: "ant-neuron",
+            summary: "the ant with its sensors in any order: AttentionNeuron learns their names, then from a teacher that knows them",
+            agent: "attention-neuron",
+            open: false,
+            text: include_str!("../presets/ant-neuron.toml"),
+        },
+        &Preset {
             name: "control-ppo",
             summary: "DeepMind Control from numbers: a plain network, by policy gradients",
             agent: "actor-critic",
