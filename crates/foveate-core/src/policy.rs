@@ -104,8 +104,9 @@ pub trait Policy: Send + Sync {
         self.act(observation, memory, context).map(drop)
     }
 
-    /// Says that `action`, as in [`Decision::action`], was done in place of the last decision: an expert acted, or
-    /// something pushed. A policy that sees its own last action then sees this one. By default nothing happens.
+    /// Says that `action`, as in [`Decision::action`], was done after the last decision: its own, or another where an expert
+    /// acted in its place or something pushed. A policy that sees its own last action then sees this one. By default nothing
+    /// happens.
     fn acted(&self, action: &[f64], memory: &mut Self::Memory) {
         let _ = (action, memory);
     }
@@ -327,7 +328,7 @@ pub trait Agent: Send {
         self.act(observation, context).map(drop)
     }
 
-    /// Says that `action` was done in place of the last decision, see [`Policy::acted`].
+    /// Says that `action` was done after the last decision, see [`Policy::acted`].
     fn acted(&mut self, action: &[f64]) {
         let _ = action;
     }

@@ -179,7 +179,6 @@ impl Learner {
     fn scores_back<I: Isa>(&mut self, isa: I, t: usize, at: usize, numbers: &[f32]) {
         let Sizes { codes, activation, squash, .. } = self.sizes;
         let (blocks, sensors) = (codes.div_ceil(16), self.sensors);
-        let one = isa.splat16(1.0);
         let Tape { weights, message, dq, .. } = &mut self.tape;
         let weights = &weights[t * blocks * sensors..][..blocks * sensors];
         let dq = &mut dq[at * sensors * blocks..][..sensors * blocks];
@@ -196,13 +195,8 @@ impl Learner {
                 }
             }
             for (sensor, (w, &number)) in weights.iter().zip(numbers).enumerate() {
-                let w = isa.load16(&w.0);
                 let dw = pull.mul(isa.splat16(number));
-                let d = match activation {
-                    Activation::Tanh => dw.mul(slope(isa, w)),
-                    Activation::Sigmoid => dw.mul(w.mul(one.sub(w))),
-                    Activation::Softmax => w.mul(dw.sub(shared)),
-                };
+                let d = to_score(isa, activation, isa.load16(&w.0), dw, shared);
                 d.store(&mut dq[sensor * blocks + block].0);
             }
         }
@@ -217,7 +211,7 @@ impl Learner {
         let Tape { weights, dq, .. } = &mut self.tape;
         let weights = &weights[t * blocks * sensors..][..blocks * sensors];
         let dq = &mut dq[at * sensors * blocks..][..sensors * blocks];
-        let (one, sharpness) = (isa.splat16(1.0), isa.splat16(SHARPNESS));
+        let sharpness = isa.splat16(SHARPNESS);
         let (log2_e, low) = (isa.splat16(std::f32::consts::LOG2_E), isa.splat16(-120.0));
         let whole = SHARPNESS / sensors as f32;
         let others = isa.splat16(2.0 * OTHERS / sensors as f32);
@@ -266,12 +260,7 @@ impl Learner {
                 }
             }
             for (w, dq) in weights.iter().zip(dq[block..].iter_mut().step_by(blocks)) {
-                let (w, dw) = (isa.load16(&w.0), isa.load16(&dq.0));
-                let d = match activation {
-                    Activation::Tanh => dw.mul(slope(isa, w)),
-                    Activation::Sigmoid => dw.mul(w.mul(one.sub(w))),
-                    Activation::Softmax => w.mul(dw.sub(shared)),
-                };
+                let d = to_score(isa, activation, isa.load16(&w.0), isa.load16(&dq.0), shared);
                 d.store(&mut dq.0);
             }
         }
@@ -419,6 +408,17 @@ fn sum(numbers: &[f32]) -> f32 {
         sum += number;
     }
     sum
+}
+
+/// From the derivative with respect to a weight to that with respect to its score; for softmax, `shared` is Σ w · dw over the
+/// sensors.
+#[inline(always)]
+fn to_score<I: Isa>(isa: I, activation: Activation, w: I::V16, dw: I::V16, shared: I::V16) -> I::V16 {
+    match activation {
+        Activation::Tanh => dw.mul(slope(isa, w)),
+        Activation::Sigmoid => dw.mul(w.mul(isa.splat16(1.0).sub(w))),
+        Activation::Softmax => w.mul(dw.sub(shared)),
+    }
 }
 
 /// The derivative of tanh in terms of its value.
