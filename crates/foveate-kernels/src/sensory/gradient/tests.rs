@@ -203,6 +203,24 @@ fn flattened(gradient: &Gradient) -> Vec<f32> {
     first.chain(layers.iter().flat_map(|(weight, bias)| [weight, bias])).flatten().copied().collect()
 }
 
+/// Compares a gradient with finite differences of the error: every parameter of small cases, some of large ones.
+#[track_caller]
+fn check_differences(gradient: &[f32], flat: &[f64], error: impl Fn(&[f64]) -> f64) {
+    let largest = gradient.iter().fold(0.0_f32, |most, g| most.max(g.abs()));
+    assert!(largest > 0.01, "{largest}");
+    for i in (0..flat.len()).step_by(1 + flat.len() / 300) {
+        let step = 1e-5;
+        let at = |change: f64| {
+            let mut moved = flat.to_vec();
+            moved[i] += change;
+            error(&moved)
+        };
+        let expect = (at(step) - at(-step)) / (2.0 * step);
+        let off = (f64::from(gradient[i]) - expect).abs();
+        assert!(off < 2e-5 * f64::from(1.0 + largest), "parameter {i}: {} {expect}", gradient[i]);
+    }
+}
+
 #[test]
 fn gradients_are_those_of_finite_differences() {
     for case in cases() {
@@ -219,24 +237,7 @@ fn gradients_are_those_of_finite_differences() {
             assert!((error - expect).abs() < 1e-5 * (1.0 + expect), "{sizes:?}: {error}, {expect}");
             let got = flattened(learner.gradient());
             assert_eq!(got.len(), flat.len());
-            let largest = got.iter().fold(0.0_f32, |most, g| most.max(g.abs()));
-            assert!(largest > 0.01, "{sizes:?}: {largest}");
-            // Every parameter of small cases, some of large ones.
-            for i in (0..flat.len()).step_by(1 + flat.len() / 300) {
-                let step = 1e-5;
-                let at = |change: f64| {
-                    let mut moved = flat.clone();
-                    moved[i] += change;
-                    case.error(&moved, &inputs, &wanted, Some(&start)).0
-                };
-                let expect = (at(step) - at(-step)) / (2.0 * step);
-                let off = (f64::from(got[i]) - expect).abs();
-                assert!(
-                    off < 2e-5 * f64::from(1.0 + largest),
-                    "{sizes:?}, parameter {i}: {} {expect}",
-                    got[i]
-                );
-            }
+            check_differences(&got, &flat, |moved| case.error(moved, &inputs, &wanted, Some(&start)).0);
         }
     }
 }
@@ -254,23 +255,7 @@ fn gradients_of_names_are_those_of_finite_differences() {
             let (expect, start) = case.names_error(&wide, &inputs, burn_in, None);
             assert!((error - expect).abs() < 1e-5 * (1.0 + expect), "{sizes:?}: {error}, {expect}");
             let got = flattened(learner.gradient());
-            let largest = got.iter().fold(0.0_f32, |most, g| most.max(g.abs()));
-            assert!(largest > 0.01, "{sizes:?}: {largest}");
-            for i in (0..flat.len()).step_by(1 + flat.len() / 300) {
-                let step = 1e-5;
-                let at = |change: f64| {
-                    let mut moved = wide.clone();
-                    moved[i] += change;
-                    case.names_error(&moved, &inputs, burn_in, Some(&start)).0
-                };
-                let expect = (at(step) - at(-step)) / (2.0 * step);
-                let off = (f64::from(got[i]) - expect).abs();
-                assert!(
-                    off < 2e-5 * f64::from(1.0 + largest),
-                    "{sizes:?}, parameter {i}: {} {expect}",
-                    got[i]
-                );
-            }
+            check_differences(&got, &wide, |moved| case.names_error(moved, &inputs, burn_in, Some(&start)).0);
             for level in Level::available() {
                 let same = learner.study_names(level, &inputs, burn_in);
                 assert_eq!((same.to_bits(), flattened(learner.gradient())), (error.to_bits(), got.clone()));
