@@ -9,7 +9,7 @@ use foveate_core::{
     TensorShape, Threads, rank_by_importance,
 };
 use foveate_kernels::project::{Projector, Strip};
-use foveate_kernels::top_k::top_k;
+use foveate_kernels::top_k::{top_k, top_k_apart};
 use foveate_kernels::{Embedded, Level};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -78,6 +78,9 @@ pub enum Selection {
     BestInPlace,
     /// The least important patches, least important first.
     Least,
+    /// The most important patches, most important first, without those whose corners are nearer than so many pixels to one
+    /// of these along both axes: they show much the same. When no others are left, the most important of them follow.
+    Apart(usize),
 }
 
 impl BottleneckConfig {
@@ -108,6 +111,9 @@ impl BottleneckConfig {
         within("top_k", self.top_k, usize::MAX)?;
         if self.top_k > grid.len() {
             return Err(PolicyError::TooFewPatches { wanted: self.top_k, available: grid.len() });
+        }
+        if let Selection::Apart(pixels) = self.selection {
+            within("selection.apart", pixels, MAX_SIDE)?;
         }
         self.voting.check(self.query_dim)?;
         if self.aggregation == Aggregation::Learned && !self.voting.weighs_votes() {
@@ -208,6 +214,8 @@ struct Buffers {
     voter: Voter,
     order: Vec<u32>,
     negated: Vec<f32>,
+    /// The votes of the patches that can still be selected.
+    left: Vec<f32>,
 }
 
 impl Bottleneck {
@@ -291,6 +299,7 @@ impl Bottleneck {
             voter: self.config.voting.voter(patches, self.config.query_dim, &self.threads),
             order: Vec::with_capacity(patches),
             negated: vec![0.0; if least { patches } else { 0 }],
+            left: vec![],
         })
     }
 
@@ -358,6 +367,10 @@ impl Bottleneck {
                     *to = -from;
                 }
                 top_k(&g.negated, chosen, &mut g.order);
+            }
+            Selection::Apart(pixels) => {
+                let reach = (pixels - 1) / self.config.stride;
+                top_k_apart(importance, self.grid.columns(), reach, chosen, &mut g.left);
             }
         }
         if self.config.selection != Selection::Best {

@@ -39,7 +39,7 @@ fn agents() -> Vec<(&'static str, Value)> {
         json!({ "kind": "mlp", "hidden": [5] }),
         json!({ "kind": "lstm", "hidden": 4 }),
     ] {
-        for selection in ["best", "best_in_place", "least"] {
+        for selection in [json!("best"), json!("best_in_place"), json!("least"), json!({ "apart": 4 })] {
             let values = json!({ "centre": true, "colour": true, "histogram": { "bins": 4 } });
             agents.push((
                 "iap",

@@ -8,6 +8,7 @@ use foveate_agents::implicit_attention::hierarchical::{
     HierarchicalAttention, HierarchicalAttentionConfig, HighConfig,
 };
 use foveate_agents::implicit_attention::{ImplicitAttention, ImplicitAttentionConfig};
+use foveate_agents::bottleneck::Selection;
 use foveate_agents::registry::{self, AgentConfig, Init};
 use foveate_agents::{AttentionAgent, AttentionAgentConfig, Level};
 use foveate_core::{
@@ -157,7 +158,7 @@ fn many_patches_vote_nearly_as_if_exactly() {
 
 #[test]
 fn what_is_chosen_and_in_which_order() {
-    let look = |selection: &str| {
+    let look = |selection: Value| {
         let agent = agent(config(json!({ "selection": selection })), 1);
         let mut memory = agent.memory();
         let picture = picture();
@@ -171,13 +172,13 @@ fn what_is_chosen_and_in_which_order() {
         assert!(shown.is_sorted_by(|a, b| votes(a) >= votes(b)), "{selection}: {shown:?}");
         assert_eq!(
             shown == attention.selected().expect("it selects").tokens,
-            selection == "best",
+            !["best_in_place", "least"].contains(&selection.as_str().unwrap_or_default()),
             "{selection}: {shown:?}"
         );
         (attention.selected().expect("it selects").tokens.to_vec(), attention.weights().to_vec())
     };
     let ((best, importance), (in_place, _), (least, _)) =
-        (look("best"), look("best_in_place"), look("least"));
+        (look(json!("best")), look(json!("best_in_place")), look(json!("least")));
     let of = |patches: &[u32]| patches.iter().map(|&i| importance[i as usize]).collect::<Vec<f32>>();
     assert!(of(&best).is_sorted_by(|a, b| a >= b), "{best:?}");
     assert!(of(&least).is_sorted_by(|a, b| a <= b), "{least:?}");
@@ -187,6 +188,17 @@ fn what_is_chosen_and_in_which_order() {
     let others = (0..20).filter(|i| !best.contains(i)).map(|i| importance[i as usize]);
     assert!(others.clone().all(|x| x <= of(&best)[3]) && of(&least)[3] <= importance[best[0] as usize]);
     assert_eq!(of(&least)[0], importance.iter().copied().fold(f32::MAX, f32::min));
+
+    let (apart, _) = look(json!({ "apart": 4 }));
+    let places = apart.iter().map(|&patch| agent(config(json!({})), 1).grid().corner(patch as usize));
+    let places: Vec<(usize, usize)> = places.collect();
+    for (i, a) in places.iter().enumerate() {
+        assert!(places[..i].iter().all(|b| a.0.abs_diff(b.0) >= 4 || a.1.abs_diff(b.1) >= 4), "{places:?}");
+    }
+    assert_eq!(apart[0], best[0]);
+    assert_eq!(look(json!({ "apart": 1 })).0, best, "every patch is a pixel away from every other");
+    let refused = ImplicitAttentionConfig { selection: Selection::Apart(0), ..config(json!({})) }.check();
+    assert!(refused.is_err_and(|error| error.to_string().contains("selection.apart")));
 }
 
 /// A picture with what is beside it.

@@ -214,15 +214,17 @@ fn its_expert_lives() {
     }
 }
 
-/// Fireballs are brighter and redder than all that is behind them, and the expert's own choice costs nothing.
+/// Fireballs are brighter and redder than all that is behind them, the walls beside the far one are darker than it, and the
+/// expert's own choice costs nothing.
 #[test]
-fn its_expert_looks_at_fireballs_and_knows_what_choices_cost() {
-    if !again("its_expert_looks_at_fireballs_and_knows_what_choices_cost") {
+fn its_expert_looks_at_fireballs_and_corners_and_knows_what_choices_cost() {
+    if !again("its_expert_looks_at_fireballs_and_corners_and_knows_what_choices_cost") {
         return;
     }
     let mut env = TakeCover::new(Box::new(game([640, 480], None)), None).expect("it fits");
     let (mut action, mut costs, mut points) = ([0.0], vec![], vec![]);
     let (mut looks, mut bright) = (0, 0);
+    let (mut corners, mut edges) = (0, 0);
     env.reset(Some(3));
     for step in 0..600 {
         env.expert(&mut action).expect("it has one");
@@ -232,7 +234,20 @@ fn its_expert_looks_at_fireballs_and_knows_what_choices_cost() {
         assert!(own == 0.0 && costs.iter().all(|&cost| cost >= 0.0), "step {step}: {action:?} of {costs:?}");
         env.gaze(&mut points).expect("it says");
         let picture = env.observation().picture().expect("a picture");
-        for point in &points {
+        // The corners come last, with the least weight.
+        let fireballs = points.iter().take_while(|point| point.weight > 1.0).count();
+        assert!((1..=2).contains(&(points.len() - fireballs)), "step {step}: a corner is in view: {points:?}");
+        for point in &points[fireballs..] {
+            assert!(point.is_valid() && point.weight == 1.0, "{point:?}");
+            let [x, y] = [point.x, point.y].map(|share| (share * 96.0) as usize);
+            if (4..92).contains(&x) {
+                let brightness = |x| picture.pixel(x, y).map(i32::from).iter().sum::<i32>();
+                let inwards = if x < 48 { [x - 3, x + 3] } else { [x + 3, x - 3] };
+                corners += 1;
+                edges += usize::from(brightness(inwards[0]) < brightness(inwards[1]));
+            }
+        }
+        for point in &points[..fireballs] {
             assert!(point.is_valid(), "{point:?}");
             let [x, y] = [point.x, point.y].map(|share| (share * 96.0) as usize);
             let around = (y.saturating_sub(2)..=(y + 2).min(95))
@@ -250,6 +265,8 @@ fn its_expert_looks_at_fireballs_and_knows_what_choices_cost() {
     }
     // Some are hidden behind a monster, or as dark as what is behind them when they are far away.
     assert!(looks > 300 && bright * 10 > looks * 8, "{bright} of {looks} places are bright");
+    // Some are hidden behind a fireball or a monster.
+    assert!(corners > 300 && edges * 10 > corners * 8, "{edges} of {corners} corners are edges");
 }
 
 #[test]

@@ -23,17 +23,27 @@ PLANS = [(0, 0)] + [(side, tics) for side in (1, -1) for tics in (3, 6, 10, 16, 
 HORIZON, VERTICAL, RAISED = 0.42, 0.8, 4.0
 # Nearer fireballs matter more: up to five times as much at this distance and below.
 NEAR = 80.0
+# The corners of the far end, along x and y. One of them is always in view, and where it is on the screen tells where the
+# player stands, without which nobody can know where a fireball is that has left the view.
+CORNERS = [(128.0, 768.0), (128.0, 0.0)]
 
 
 def gaze(eye, fireballs):
-    """Where fireballs `(x, y, z)` are on the screen of an eye at (x, y, z) that looks along x: [(across, down, weight)]."""
-    points = []
-    for x, y, z in fireballs:
+    """Where an eye at (x, y, z) that looks along x has fireballs `(x, y, z)`, and the corners, on its screen:
+    [(across, down, weight)]."""
+
+    def look(x, y, z, weight):
         ahead = x - eye[0]
         if ahead > 1.0:
-            across, down = 0.5 + 0.5 * (eye[1] - y) / ahead, HORIZON - VERTICAL * (z + RAISED - eye[2]) / ahead
+            across, down = 0.5 + 0.5 * (eye[1] - y) / ahead, HORIZON - VERTICAL * (z - eye[2]) / ahead
             if 0.0 <= across <= 1.0 and 0.0 <= down <= 1.0:
-                points.append((across, down, 1.0 + 4.0 * min(1.0, NEAR / ahead)))
+                points.append((across, down, weight(ahead)))
+
+    points = []
+    for x, y, z in fireballs:
+        look(x, y, z + RAISED, lambda ahead: 1.0 + 4.0 * min(1.0, NEAR / ahead))
+    for x, y in CORNERS:
+        look(x, y, eye[2], lambda ahead: 1.0)
     return points
 
 
