@@ -4,11 +4,11 @@
 mod block;
 
 use block::{Block, distance};
+use foveate_agents::bottleneck::Selection;
 use foveate_agents::implicit_attention::hierarchical::{
     HierarchicalAttention, HierarchicalAttentionConfig, HighConfig,
 };
 use foveate_agents::implicit_attention::{ImplicitAttention, ImplicitAttentionConfig};
-use foveate_agents::bottleneck::Selection;
 use foveate_agents::registry::{self, AgentConfig, Init};
 use foveate_agents::{AttentionAgent, AttentionAgentConfig, Level};
 use foveate_core::{

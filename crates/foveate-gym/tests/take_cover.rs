@@ -236,7 +236,10 @@ fn its_expert_looks_at_fireballs_and_corners_and_knows_what_choices_cost() {
         let picture = env.observation().picture().expect("a picture");
         // The corners come last, with the least weight.
         let fireballs = points.iter().take_while(|point| point.weight > 1.0).count();
-        assert!((1..=2).contains(&(points.len() - fireballs)), "step {step}: a corner is in view: {points:?}");
+        assert!(
+            (1..=2).contains(&(points.len() - fireballs)),
+            "step {step}: a corner is in view: {points:?}"
+        );
         for point in &points[fireballs..] {
             assert!(point.is_valid() && point.weight == 1.0, "{point:?}");
             let [x, y] = [point.x, point.y].map(|share| (share * 96.0) as usize);

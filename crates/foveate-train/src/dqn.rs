@@ -81,6 +81,10 @@ pub struct DqnConfig {
     pub n_step: usize,
     /// The action whose value counts after a step.
     pub target: Target,
+    /// For agents that draw their actions: what comes after a step counts as the mean of the target network's values, by a
+    /// softmax of the values that `target` compares, divided by this (expected Sarsa, van Seijen et al. 2009). 0 for the value of
+    /// the best action alone.
+    pub target_temperature: f64,
     /// Updates between copies of the network to the target network, at least 1.
     pub target_every: u64,
     /// The loss of an error.
@@ -121,6 +125,7 @@ impl Default for DqnConfig {
             discount: 0.99,
             n_step: 1,
             target: Target::Double,
+            target_temperature: 0.0,
             target_every: 500,
             loss: Loss::Squared,
             batch: 32,
@@ -178,7 +183,9 @@ impl DqnConfig {
             self.priority_correction,
             self.zero_reward,
         ];
-        [&counts.map(|n| n as f64)[..], &numbers].concat()
+        // States that were saved before there was a temperature have none.
+        let temperature = Some(self.target_temperature).filter(|&temperature| temperature > 0.0);
+        [&counts.map(|n| n as f64)[..], &numbers, temperature.as_slice()].concat()
     }
 
     /// Transitions that the replay buffer holds, of observations of `width` bytes.
@@ -205,6 +212,7 @@ impl LearnerSettings for DqnConfig {
         }
         for (name, value) in [
             ("epsilon", self.epsilon),
+            ("target_temperature", self.target_temperature),
             ("discount", self.discount),
             ("priority", self.priority),
             ("priority_correction", self.priority_correction),
@@ -307,7 +315,6 @@ struct Scratch {
     drawn: Vec<usize>,
     before: Vec<u8>,
     after: Vec<u8>,
-    best: Vec<usize>,
     /// `[batch, choices]`: values of the states after the steps in the target network.
     beyond: Vec<f32>,
     targets: Vec<f32>,
@@ -362,6 +369,18 @@ impl KnownValues {
             to.extend_from_slice(&values[code]);
         }
     }
+}
+
+/// The mean of `values` by the shares that a softmax gives to `scores / temperature`.
+fn mean_by_softmax(scores: &[f32], temperature: f64, values: &[f32]) -> f32 {
+    let largest = f64::from(scores.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+    let (mut sum, mut total) = (0.0, 0.0);
+    for (&score, &value) in scores.iter().zip(values) {
+        let share = ((f64::from(score) - largest) / temperature).exp();
+        sum += share * f64::from(value);
+        total += share;
+    }
+    (sum / total) as f32
 }
 
 /// Index of the largest value; of the first of several.
@@ -481,6 +500,7 @@ impl Dqn {
     fn update(&mut self, number: u64, scratch: &mut Scratch) -> Result<(), LearnError> {
         let DqnConfig {
             target,
+            target_temperature,
             loss,
             batch,
             learning_rate,
@@ -496,8 +516,7 @@ impl Dqn {
         for (student, params) in [(&mut *online, &learnt.params), (&mut *target_net, &learnt.target)] {
             student.set_params(params).map_err(|error| diverged(format!("{place}: {error}")))?;
         }
-        let Scratch { drawn, before, after, best: chosen, beyond, targets, values, slopes, gradient, .. } =
-            scratch;
+        let Scratch { drawn, before, after, beyond, targets, values, slopes, gradient, .. } = scratch;
         let mut rng = seed.child("generation", learnt.generation).child("update", number).rng();
         drawn.clear();
         before.clear();
@@ -511,7 +530,6 @@ impl Dqn {
         }
         let (online, target_net) = (network(&mut **online), network(&mut **target_net));
         let choices = online.choices();
-        let rows = |values: &[f32]| values.chunks_exact(choices).map(best).collect::<Vec<_>>();
         if target == Target::Double {
             // Together, because the network computes equal observations once.
             before.extend_from_slice(after);
@@ -519,16 +537,20 @@ impl Dqn {
         values.clear();
         values.extend_from_slice(online.values(before));
         known.write(target_net, &learnt.target, after, beyond);
-        chosen.clear();
-        chosen.extend(rows(match target {
+        let compared = match target {
             Target::Double => &values[batch * choices..],
             Target::Before => &values[..],
             Target::Single => &beyond[..],
-        }));
+        };
         targets.clear();
-        for ((&index, &best), beyond) in drawn.iter().zip(&*chosen).zip(beyond.chunks_exact(choices)) {
+        let rows = compared.chunks_exact(choices).zip(beyond.chunks_exact(choices));
+        for (&index, (compared, beyond)) in drawn.iter().zip(rows) {
             let entry = learnt.replay.get(index);
-            targets.push(entry.reward + entry.discount * beyond[best]);
+            let value = match target_temperature {
+                0.0 => beyond[best(compared)],
+                temperature => mean_by_softmax(compared, temperature, beyond),
+            };
+            targets.push(entry.reward + entry.discount * value);
         }
 
         // Weights that correct for priorities, relative to the largest of the batch.

@@ -217,8 +217,18 @@ fn target_rules_differ_where_the_networks_do() {
     // Place 0 prefers choice 0, place 1 choice 1.
     let mut weights = [0.0; 2 * CELLS];
     (weights[0], weights[2], weights[3]) = (1.0, 0.2, 0.7);
-    for (target, value) in [(Target::Double, 0.7), (Target::Single, 0.7), (Target::Before, 0.2)] {
-        let config = DqnConfig { target, first: 0, batch: 1, discount: 1.0, ..config() };
+    // A softmax with a temperature of 0.5 gives 0.7 and 0.2 shares as 1 and 1/e; the book's rule takes 1 and 0 of place 0.
+    let mean = |[first, second]: [f64; 2], share: f64| (first * share + second) / (share + 1.0);
+    for (target, target_temperature, value) in [
+        (Target::Double, 0.0, 0.7),
+        (Target::Single, 0.0, 0.7),
+        (Target::Before, 0.0, 0.2),
+        (Target::Double, 0.001, 0.7),
+        (Target::Double, 0.5, mean([0.2, 0.7], (-1.0_f64).exp())),
+        (Target::Single, 0.5, mean([0.2, 0.7], (-1.0_f64).exp())),
+        (Target::Before, 0.5, mean([0.2, 0.7], 2.0_f64.exp())),
+    ] {
+        let config = DqnConfig { target, target_temperature, first: 0, batch: 1, discount: 1.0, ..config() };
         let mut learner = Dqn::new(config, &weights, Seed::root(1), &Table::new()).expect("fine");
         learner.receive(experience(vec![vec![unroll.clone()]])).expect("fine");
         // The error is 1 − value, and the loss its square.
