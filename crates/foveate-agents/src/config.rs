@@ -249,6 +249,11 @@ pub(crate) fn to_units(raw: &[f32], bounds: &[[f64; 2]], action: &mut [f64]) {
     }
 }
 
+/// From the world's units to −1 ..= 1; what is outside is clipped.
+pub(crate) fn from_units(action: f64, [low, high]: [f64; 2]) -> f32 {
+    ((2.0 * action - low - high) / (high - low)).clamp(-1.0, 1.0) as f32
+}
+
 /// Checks that the number of parameters is within its limit.
 pub(crate) fn check_params(tensors: &[TensorShape], remedy: &str) -> Result<(), PolicyError> {
     let params = tensors.iter().fold(0, |sum: usize, tensor| {

@@ -16,7 +16,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::bottleneck::{self, Aggregation, Bottleneck, BottleneckConfig, BottleneckScratch, Selection};
-use crate::config::{FeatureConfig, MAX_SENSORS, Scale, bad, check_actions, check_params, to_units};
+use crate::config::{
+    FeatureConfig, MAX_SENSORS, Scale, bad, check_actions, check_params, from_units, to_units,
+};
 use crate::controller::{Controller, ControllerConfig, ControllerState};
 use crate::gaze_student::GazeStudent;
 use crate::params::{Params, forward_params};
@@ -62,10 +64,46 @@ pub struct ImplicitAttentionConfig {
     pub selection: Selection,
     /// What the controller is told about a patch: V.
     pub values: FeatureConfig,
+    /// What the controller is told about the action before.
+    #[serde(skip_serializing_if = "LastAction::is_none")]
+    pub last_action: LastAction,
     /// What acts on it.
     pub controller: ControllerConfig,
     /// `[low, high]` per action dimension: where the controller's −1 and 1 go.
     pub actions: Vec<[f64; 2]>,
+}
+
+/// What the controller is told about the action before, in the order of the actions; zeros in the first step of an episode.
+/// Where another acted in the agent's place, as an expert in demonstrations, it is told what that did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LastAction {
+    /// Nothing.
+    #[default]
+    None,
+    /// Every number of it, from −1 for the lowest to 1 for the highest.
+    Values,
+    /// 1 for the choice that was made, the first one with the highest score, and 0 for the others.
+    Choice,
+}
+
+impl LastAction {
+    fn is_none(&self) -> bool {
+        *self == LastAction::None
+    }
+
+    /// Writes what is told about an action of `raw` numbers in −1 ..= 1.
+    fn write(self, raw: &[f32], out: &mut [f32]) {
+        match self {
+            LastAction::None => {}
+            LastAction::Values => out.copy_from_slice(raw),
+            LastAction::Choice => {
+                let best = (1..raw.len()).fold(0, |best, i| if raw[i] > raw[best] { i } else { best });
+                out.fill(0.0);
+                out[best] = 1.0;
+            }
+        }
+    }
 }
 
 impl Default for ImplicitAttentionConfig {
@@ -83,6 +121,7 @@ impl Default for ImplicitAttentionConfig {
             aggregation: Aggregation::default(),
             selection: Selection::default(),
             values: FeatureConfig::default(),
+            last_action: LastAction::None,
             controller: ControllerConfig::Lstm { hidden: 16 },
             actions: vec![[-1.0, 1.0], [0.0, 1.0], [0.0, 1.0]],
         }
@@ -109,7 +148,12 @@ impl ImplicitAttentionConfig {
 
     /// Numbers that the controller is told.
     pub fn inputs(&self) -> usize {
-        self.bottleneck().outputs().saturating_add(self.sensors)
+        self.bottleneck().outputs().saturating_add(self.sensors + self.told_actions())
+    }
+
+    /// Numbers that the controller is told about the action before.
+    fn told_actions(&self) -> usize {
+        if self.last_action.is_none() { 0 } else { self.actions.len() }
     }
 }
 
@@ -128,13 +172,16 @@ pub struct ImplicitAttention {
 pub struct ImplicitAttentionMemory {
     controller: ControllerState,
     scratch: BottleneckScratch,
+    /// What the controller will be told about the last action.
+    before: Vec<f32>,
     inputs: Vec<f32>,
     raw: Vec<f32>,
     action: Vec<f64>,
 }
 
 impl ImplicitAttentionMemory {
-    /// What the controller was told last: the values of the chosen patches one after the other, then the sensors.
+    /// What the controller was told last: the values of the chosen patches one after the other, then the sensors, then the
+    /// action before.
     pub fn inputs(&self) -> &[f32] {
         &self.inputs
     }
@@ -182,6 +229,23 @@ impl ImplicitAttention {
         self.bottleneck.grid()
     }
 
+    /// Writes all that the controller is told to the memory.
+    fn look(&self, observation: Observation<'_>, m: &mut ImplicitAttentionMemory) -> Result<(), PolicyError> {
+        let sensors = self.config.sensors;
+        let (seen, before) = m.inputs.split_at_mut(self.config.inputs() - m.before.len());
+        let (values, sensors) = seen.split_at_mut(seen.len() - sensors);
+        read_sensors(observation, sensors)?;
+        before.copy_from_slice(&m.before);
+        self.bottleneck.look(self.level, observation, &mut m.scratch, values)
+    }
+
+    /// Acts on what the controller is told.
+    fn decide(&self, m: &mut ImplicitAttentionMemory) {
+        self.controller.step(self.level, &m.inputs, &mut m.controller, &mut m.raw);
+        self.config.last_action.write(&m.raw, &mut m.before);
+        to_units(&m.raw, &self.config.actions, &mut m.action);
+    }
+
     /// Converts the parameters to the layout that the kernels use. Does not allocate.
     fn pack(&mut self) {
         self.bottleneck.pack(&self.params);
@@ -216,6 +280,7 @@ impl Policy for ImplicitAttention {
         ImplicitAttentionMemory {
             controller: Controller::state(&self.config.controller),
             scratch: self.bottleneck.scratch(),
+            before: vec![0.0; self.config.told_actions()],
             inputs: vec![0.0; self.config.inputs()],
             raw: vec![0.0; self.config.actions.len()],
             action: vec![0.0; self.config.actions.len()],
@@ -224,6 +289,7 @@ impl Policy for ImplicitAttention {
 
     fn reset(&self, memory: &mut ImplicitAttentionMemory, _: Seed) {
         memory.controller.reset();
+        memory.before.fill(0.0);
     }
 
     fn act<'m>(
@@ -232,12 +298,9 @@ impl Policy for ImplicitAttention {
         memory: &'m mut ImplicitAttentionMemory,
         _: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
-        let (level, m) = (self.level, memory);
-        let (values, sensors) = m.inputs.split_at_mut(self.config.inputs() - self.config.sensors);
-        read_sensors(observation, sensors)?;
-        self.bottleneck.look(level, observation, &mut m.scratch, values)?;
-        self.controller.step(level, &m.inputs, &mut m.controller, &mut m.raw);
-        to_units(&m.raw, &self.config.actions, &mut m.action);
+        let m = memory;
+        self.look(observation, m)?;
+        self.decide(m);
         Ok(Decision::new(&m.action).with_attention(self.bottleneck.attention(&m.scratch)?))
     }
 
@@ -248,9 +311,8 @@ impl Policy for ImplicitAttention {
         _: &ActContext,
         opened: &mut Opened,
     ) -> Result<bool, PolicyError> {
-        let (values, sensors) = memory.inputs.split_at_mut(self.config.inputs() - self.config.sensors);
-        read_sensors(observation, sensors)?;
-        self.bottleneck.look(self.level, observation, &mut memory.scratch, values)?;
+        self.look(observation, memory)?;
+        let values = &memory.inputs[..self.bottleneck.config().outputs()];
         Bottleneck::open(&memory.scratch, values, opened);
         Ok(true)
     }
@@ -262,11 +324,20 @@ impl Policy for ImplicitAttention {
         _: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
         let m = memory;
-        let (values, _) = m.inputs.split_at_mut(self.config.inputs() - self.config.sensors);
-        self.bottleneck.resume(opened, values)?;
-        self.controller.step(self.level, &m.inputs, &mut m.controller, &mut m.raw);
-        to_units(&m.raw, &self.config.actions, &mut m.action);
+        self.bottleneck.resume(opened, &mut m.inputs[..self.bottleneck.config().outputs()])?;
+        self.decide(m);
         Ok(Decision::new(&m.action))
+    }
+
+    fn acted(&self, action: &[f64], memory: &mut ImplicitAttentionMemory) {
+        // What was told about the agent's own action stays as the network gave it, to the bit.
+        if self.config.last_action.is_none() || action == memory.action {
+            return;
+        }
+        for ((raw, &action), &bounds) in memory.raw.iter_mut().zip(action).zip(&self.config.actions) {
+            *raw = from_units(action, bounds);
+        }
+        self.config.last_action.write(&memory.raw, &mut memory.before);
     }
 
     fn inputs<'m>(&self, memory: &'m ImplicitAttentionMemory) -> &'m [f32] {

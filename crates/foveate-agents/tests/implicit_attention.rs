@@ -201,6 +201,45 @@ fn what_is_chosen_and_in_which_order() {
     assert!(refused.is_err_and(|error| error.to_string().contains("selection.apart")));
 }
 
+#[test]
+fn the_controller_is_told_what_was_done_before() {
+    let picture = picture();
+    for (told, as_done) in [("values", [0.5f32, -1.0, 1.0]), ("choice", [0.0, 0.0, 1.0])] {
+        let agent = agent(config(json!({ "last_action": told })), 3);
+        let mut memory = agent.memory();
+        let told_last = |memory: &_| agent.inputs(memory).last_chunk::<3>().copied();
+        let act = |memory: &mut _| {
+            let context = &mut ActContext::default();
+            agent.act(Observation::rgb(picture.as_image()), memory, context).expect("fine").action.to_vec()
+        };
+        let first = act(&mut memory);
+        assert_eq!(told_last(&memory), Some([0.0; 3]), "{told}");
+        let raw = memory.raw().to_vec();
+        // Its own action, which the world reports in its units, stays as it was.
+        agent.acted(&first, &mut memory);
+        act(&mut memory);
+        let own = told_last(&memory).expect("three");
+        if told == "values" {
+            assert_eq!(own[..], raw);
+        } else {
+            let best = (0..3).find(|&i| raw.iter().all(|x| *x <= raw[i])).expect("one of three");
+            assert_eq!(own, std::array::from_fn(|i| f32::from(u8::from(i == best))));
+        }
+        // Another acted: −1 ..= 1 and twice 0 ..= 1.
+        agent.acted(&[0.5, 0.0, 1.0], &mut memory);
+        act(&mut memory);
+        assert_eq!(told_last(&memory), Some(as_done), "{told}");
+        agent.reset(&mut memory, Seed::root(0));
+        assert_eq!(act(&mut memory), first, "an episode begins anew");
+    }
+    let without = config(json!({}));
+    assert_eq!(config(json!({ "last_action": "choice" })).inputs(), without.inputs() + without.actions.len());
+    assert!(
+        !without.to_value().expect("JSON").to_string().contains("last_action"),
+        "files stay as they were"
+    );
+}
+
 /// A picture with what is beside it.
 fn parts<'a>(
     picture: &'a ImageBuf,

@@ -19,7 +19,8 @@ use serde_json::{Value, json};
 use crate::attention_neuron::student::VectorStudent;
 use crate::attention_neuron::{Senses, queries};
 use crate::config::{
-    MAX_HIDDEN, MAX_PARAMS, MAX_SENSORS, Scale, bad, check_actions, check_params, to_units, within,
+    MAX_HIDDEN, MAX_PARAMS, MAX_SENSORS, Scale, bad, check_actions, check_params, from_units, to_units,
+    within,
 };
 use crate::controller::{Controller, ControllerConfig, ControllerState, MAX_LAYERS};
 use crate::params::{Params, forward_params};
@@ -495,8 +496,8 @@ impl Policy for VectorAgent {
         if action == memory.action {
             return;
         }
-        for ((raw, &action), [low, high]) in memory.raw.iter_mut().zip(action).zip(&self.config.actions) {
-            *raw = ((2.0 * action - low - high) / (high - low)).clamp(-1.0, 1.0) as f32;
+        for ((raw, &action), &bounds) in memory.raw.iter_mut().zip(action).zip(&self.config.actions) {
+            *raw = from_units(action, bounds);
         }
     }
 
