@@ -139,7 +139,7 @@ fn clips(films: &Films) -> Arc<[Arc<Clip>]> {
     {
         return clips;
     }
-    let clips: Arc<[_]> = films.iter().map(|pictures| Arc::new(Clip::of_pictures(pictures))).collect();
+    let clips: Arc<[_]> = Clip::of_films(films).into();
     *last = Some(Shared { films: Arc::downgrade(films), clips: Arc::downgrade(&clips) });
     clips
 }

@@ -20,19 +20,21 @@ use crate::error::RunError;
 pub const MAX_PICTURES: usize = 10_000;
 /// Pictures with a larger width or height are rejected.
 pub const MAX_SIDE: u32 = 8192;
-/// More bytes of pixels in total are rejected.
+/// Pictures that need more bytes in total are all halved in width and height, as often as it takes.
 pub const MAX_BYTES: usize = 1 << 30;
 
 /// Reads the pictures of a film: every PNG and JPEG of a folder, in the order of the numbers in their names (`2.png` comes before
 /// `10.png`), or the frames of a GIF.
 ///
-/// Gray becomes RGB, 16 bits become 8, and transparency is ignored.
+/// Gray becomes RGB, 16 bits become 8, and transparency is ignored. Pictures of more than [`MAX_BYTES`] together are made smaller.
 ///
 /// # Errors
 /// When `path` is neither, or cannot be read, when it holds no picture, or more than is [allowed](MAX_PICTURES), or a picture is
 /// broken.
 pub fn load_film(path: &Path) -> Result<Vec<ImageBuf>, RunError> {
-    read_film(path, &mut Room::all())
+    let mut reader = Reader::with_room(MAX_BYTES);
+    reader.read_film(path)?;
+    Ok(reader.films.swap_remove(0))
 }
 
 /// Reads films: that of [`load_film`], or, where `path` is a folder without pictures of its own and `most` is above 1, those of its
@@ -41,7 +43,7 @@ pub fn load_film(path: &Path) -> Result<Vec<ImageBuf>, RunError> {
 /// # Errors
 /// As [`load_film`]; what is allowed is allowed for all films together.
 pub fn load_films(path: &Path, most: usize) -> Result<Films, RunError> {
-    let mut room = Room::all();
+    let mut reader = Reader::with_room(MAX_BYTES);
     if most > 1 && fs::metadata(path).is_ok_and(|file| file.is_dir()) && pictures_in(path)?.is_empty() {
         let mut folders = vec![];
         for entry in fs::read_dir(path).map_err(RunError::io("read", path))? {
@@ -53,49 +55,86 @@ pub fn load_films(path: &Path, most: usize) -> Result<Films, RunError> {
         folders.sort_by_cached_key(|path| natural(path));
         folders.truncate(most);
         if !folders.is_empty() {
-            return folders.iter().map(|folder| Ok(Arc::new(read_film(folder, &mut room)?))).collect();
+            folders.iter().try_for_each(|folder| reader.read_film(folder))?;
+            return Ok(reader.films.into_iter().map(Arc::new).collect());
         }
     }
-    Ok([Arc::new(read_film(path, &mut room)?)].into())
+    reader.read_film(path)?;
+    Ok(reader.films.into_iter().map(Arc::new).collect())
 }
 
-/// How much may still be read.
-struct Room {
+/// The films that were read, with a bound for all of their pixels together.
+struct Reader {
+    films: Vec<Vec<ImageBuf>>,
     pictures: usize,
+    /// Bytes of all pixels, and the most of them.
     bytes: usize,
+    room: usize,
+    /// How often every picture is halved.
+    halvings: u32,
 }
 
-impl Room {
-    const fn all() -> Self {
-        Room { pictures: MAX_PICTURES, bytes: MAX_BYTES }
+impl Reader {
+    const fn with_room(room: usize) -> Self {
+        Reader { films: vec![], pictures: 0, bytes: 0, room, halvings: 0 }
+    }
+
+    fn read_film(&mut self, path: &Path) -> Result<(), RunError> {
+        let bad = |why| RunError::Picture { path: path.to_path_buf(), why };
+        self.films.push(vec![]);
+        if fs::metadata(path).map_err(RunError::io("read", path))?.is_file() {
+            load_gif(path).map_err(bad)?.into_iter().for_each(|picture| self.keep(picture));
+            return Ok(());
+        }
+        let mut paths = pictures_in(path)?;
+        if paths.is_empty() {
+            return Err(bad(
+                "the folder holds no *.png or *.jpg; put the pictures there, named by number".into()
+            ));
+        }
+        self.pictures += paths.len();
+        if self.pictures > MAX_PICTURES {
+            let why = format!("{} pictures, at most {MAX_PICTURES} in all; thin them out", self.pictures);
+            return Err(bad(why));
+        }
+        paths.sort_by_cached_key(|path| natural(path));
+        for path in paths {
+            self.keep(load_file(&path)?);
+        }
+        Ok(())
+    }
+
+    /// Adds a picture to the last film. All are halved until they fit; those of one pixel do.
+    fn keep(&mut self, picture: ImageBuf) {
+        let picture = (0..self.halvings).fold(picture, |picture, _| halved(&picture));
+        self.bytes += picture.rgb().len();
+        self.films.last_mut().expect("a film was begun").push(picture);
+        while self.bytes > self.room && self.halvings < MAX_SIDE.ilog2() {
+            self.halvings += 1;
+            self.bytes = 0;
+            for picture in self.films.iter_mut().flatten() {
+                *picture = halved(picture);
+                self.bytes += picture.rgb().len();
+            }
+        }
     }
 }
 
-fn read_film(path: &Path, room: &mut Room) -> Result<Vec<ImageBuf>, RunError> {
-    let bad = |why| RunError::Picture { path: path.to_path_buf(), why };
-    if fs::metadata(path).map_err(RunError::io("read", path))?.is_file() {
-        return load_gif(path).map_err(bad);
+/// The picture with half the width and height, rounded up: means of up to 2 x 2 pixels.
+fn halved(picture: &ImageBuf) -> ImageBuf {
+    let (width, height) = (picture.width(), picture.height());
+    let from = picture.as_image();
+    let mut small = ImageBuf::black(width.div_ceil(2), height.div_ceil(2));
+    let columns = small.width();
+    for (i, rgb) in small.rgb_mut().chunks_exact_mut(3).enumerate() {
+        let (x, y) = (2 * (i % columns), 2 * (i / columns));
+        let (beside, below) = ((x + 1).min(width - 1), (y + 1).min(height - 1));
+        let of = [(x, y), (beside, y), (x, below), (beside, below)].map(|(x, y)| from.pixel(x, y));
+        for (channel, byte) in rgb.iter_mut().enumerate() {
+            *byte = (of.iter().map(|pixel| u32::from(pixel[channel])).sum::<u32>() / 4) as u8;
+        }
     }
-    let mut paths = pictures_in(path)?;
-    if paths.is_empty() {
-        return Err(
-            bad("the folder holds no *.png or *.jpg; put the pictures there, named by number".into()),
-        );
-    }
-    if paths.len() > room.pictures {
-        let why = format!("{} pictures, at most {MAX_PICTURES} in all; thin them out", paths.len());
-        return Err(bad(why));
-    }
-    room.pictures -= paths.len();
-    paths.sort_by_cached_key(|path| natural(path));
-    let mut pictures = Vec::with_capacity(paths.len());
-    for path in &paths {
-        let picture =
-            load_either(path, room.bytes).map_err(|why| RunError::Picture { path: path.clone(), why })?;
-        room.bytes -= picture.rgb().len();
-        pictures.push(picture);
-    }
-    Ok(pictures)
+    small
 }
 
 /// The PNG and JPEG files of a folder.
@@ -134,12 +173,12 @@ fn load_gif(path: &Path) -> Result<Vec<ImageBuf>, String> {
 /// # Errors
 /// When the file cannot be read, is neither, is broken, or is larger than is [allowed](MAX_SIDE).
 pub fn load_file(path: &Path) -> Result<ImageBuf, RunError> {
-    load_either(path, MAX_BYTES).map_err(|why| RunError::Picture { path: path.to_path_buf(), why })
+    load_either(path).map_err(|why| RunError::Picture { path: path.to_path_buf(), why })
 }
 
-/// Reads a PNG or JPEG file, by how it begins, that needs at most `room` bytes of pixels.
-fn load_either(path: &Path, room: usize) -> Result<ImageBuf, String> {
-    if first_bytes(path)?.starts_with(&JPEG) { load_jpeg(path, room) } else { load(path, room) }
+/// Reads a PNG or JPEG file, by how it begins.
+fn load_either(path: &Path) -> Result<ImageBuf, String> {
+    if first_bytes(path)?.starts_with(&JPEG) { load_jpeg(path) } else { load(path) }
 }
 
 /// How every JPEG file begins.
@@ -157,7 +196,7 @@ fn first_bytes(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-fn load_jpeg(path: &Path, room: usize) -> Result<ImageBuf, String> {
+fn load_jpeg(path: &Path) -> Result<ImageBuf, String> {
     let said = |error: &dyn std::fmt::Display| {
         let error = error.to_string();
         format!("{}; give a good JPEG file", error.lines().next().unwrap_or_default())
@@ -176,9 +215,6 @@ fn load_jpeg(path: &Path, room: usize) -> Result<ImageBuf, String> {
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(&bytes), options);
     decoder.decode_headers().map_err(|e| said(&e))?;
     let (width, height) = decoder.dimensions().ok_or_else(|| said(&"it has no size"))?;
-    if 3 * width * height > room {
-        return Err(too_large(width, height));
-    }
     let rgb = decoder.decode().map_err(|e| said(&e))?;
     ImageBuf::from_rgb(width, height, rgb).ok_or_else(|| said(&"it is not a picture in colour or grey"))
 }
@@ -190,12 +226,6 @@ fn regular(path: &Path, kind: &str) -> Result<File, String> {
         return Err(said(&"this is no regular file"));
     }
     File::open(path).map_err(|e| said(&e))
-}
-
-fn too_large(width: usize, height: usize) -> String {
-    format!(
-        "{width}x{height} pixels, at most {MAX_SIDE}x{MAX_SIDE} and {MAX_BYTES} bytes in all; make the pictures smaller"
-    )
 }
 
 /// A sort key that compares runs of digits as numbers.
@@ -214,16 +244,16 @@ fn natural(path: &Path) -> (Vec<(String, u128)>, PathBuf) {
     (key, path.to_path_buf())
 }
 
-fn load(path: &Path, room: usize) -> Result<ImageBuf, String> {
+fn load(path: &Path) -> Result<ImageBuf, String> {
     let said = |error: &dyn std::fmt::Display| format!("{error}; give a good PNG file");
     let file = regular(path, "PNG")?;
     let mut decoder = Decoder::new_with_limits(BufReader::new(file), Limits { bytes: MAX_BYTES });
     decoder.set_transformations(Transformations::normalize_to_color8());
     let mut reader = decoder.read_info().map_err(|e| said(&e))?;
     let (width, height) = (reader.info().width, reader.info().height);
-    let bytes = width as usize * height as usize * 3;
-    if width > MAX_SIDE || height > MAX_SIDE || bytes > room {
-        return Err(too_large(width as usize, height as usize));
+    if width > MAX_SIDE || height > MAX_SIDE {
+        let most = format!("at most {MAX_SIDE}x{MAX_SIDE}; make the picture smaller");
+        return Err(format!("{width}x{height} pixels, {most}"));
     }
     let size = reader.output_buffer_size().ok_or_else(|| said(&"too large"))?;
     let mut raw = vec![0; size];
@@ -345,6 +375,29 @@ mod tests {
         let _ = load("bomb.jpg");
         let said = load_file(dir.path()).expect_err("a folder").to_string();
         assert!(said.contains("no regular file"), "{said}");
+    }
+
+    #[test]
+    fn pictures_that_need_too_much_are_all_halved() {
+        let grey = |width: u32, data: &[u8]| png(ColorType::Grayscale, png::BitDepth::Eight, width, data);
+        let dir = folder(&[
+            ("1.png", &grey(4, &[10, 20, 30, 50])),
+            ("2.png", &grey(3, &[7, 8, 100])),
+            ("3.png", &grey(1, &[5])),
+        ]);
+        let reads = |room: usize| -> Vec<Vec<u8>> {
+            let mut reader = Reader::with_room(room);
+            reader.read_film(dir.path()).expect("good pictures");
+            assert_eq!(
+                reader.bytes,
+                reader.films[0].iter().map(|picture| picture.rgb().len()).sum::<usize>()
+            );
+            reader.films[0].iter().map(|p| p.rgb().iter().step_by(3).copied().collect()).collect()
+        };
+        assert_eq!(reads(24), [vec![10, 20, 30, 50], vec![7, 8, 100], vec![5]]);
+        assert_eq!(reads(23), [vec![15, 40], vec![7, 100], vec![5]]);
+        assert_eq!(reads(14), [vec![27], vec![53], vec![5]]);
+        assert_eq!(reads(0), [vec![27], vec![53], vec![5]], "no smaller than a pixel");
     }
 
     #[test]

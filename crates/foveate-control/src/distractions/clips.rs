@@ -13,6 +13,8 @@ const SIDE: [usize; 2] = [256, 512];
 const FRAMES: usize = 30;
 /// Most pictures of a user's clip.
 const MOST_FRAMES: usize = 300;
+/// Most texels of a user's clips in all, 4 bytes each, a quarter of which are smaller copies.
+const MOST_TEXELS: usize = (1 << 28) / 4 * 3;
 /// Generated clips for training and for validation.
 const CLIPS: [usize; 2] = [20, 10];
 
@@ -23,13 +25,20 @@ pub struct Clip {
 }
 
 impl Clip {
-    /// The pictures of a user, in their order, each resized to a square; at most the first 300.
-    pub fn of_pictures(pictures: &[ImageBuf]) -> Self {
+    /// Clips of a user's films, of each at most the first 300 pictures in their order. Each picture becomes a square of at most
+    /// 512 x 512 texels; of less when all of them would need more than 1 GiB.
+    pub fn of_films(films: &[Arc<Vec<ImageBuf>>]) -> Vec<Arc<Self>> {
+        let frames: usize = films.iter().map(|pictures| pictures.len().min(MOST_FRAMES)).sum();
+        let most = (MOST_TEXELS / frames.max(1)).isqrt().clamp(1, SIDE[1]);
+        films.iter().map(|pictures| Arc::new(Self::of_pictures(pictures, most))).collect()
+    }
+
+    fn of_pictures(pictures: &[ImageBuf], most: usize) -> Self {
         let frames = pictures.iter().filter(|picture| picture.width() * picture.height() > 0);
         let mut frames: Vec<_> = frames
             .take(MOST_FRAMES)
             .map(|picture| {
-                let side = picture.width().max(picture.height()).min(SIDE[1]);
+                let side = picture.width().max(picture.height()).min(most);
                 frame(&square(picture.as_image(), side))
             })
             .collect();
@@ -211,9 +220,22 @@ mod tests {
     fn pictures_of_any_size_become_squares() {
         let mut picture = ImageBuf::black(3, 1);
         picture.rgb_mut().copy_from_slice(&[30, 0, 0, 60, 0, 0, 90, 0, 0]);
-        let clip = Clip::of_pictures(&[picture, ImageBuf::black(0, 0), ImageBuf::black(900, 20)]);
-        assert_eq!(clip.frames().iter().map(|frame| frame.side()).collect::<Vec<_>>(), [3, 512]);
-        assert_eq!(clip.frames()[0].level(0)[..6], [30, 60, 90, 30, 60, 90]);
-        assert_eq!(Clip::of_pictures(&[]).frames().len(), 1);
+        let films = [vec![picture, ImageBuf::black(0, 0), ImageBuf::black(900, 20)], vec![]].map(Arc::new);
+        let clips = Clip::of_films(&films);
+        assert_eq!(clips[0].frames().iter().map(|frame| frame.side()).collect::<Vec<_>>(), [3, 512]);
+        assert_eq!(clips[0].frames()[0].level(0)[..6], [30, 60, 90, 30, 60, 90]);
+        assert_eq!(clips[1].frames().len(), 1);
+    }
+
+    #[test]
+    fn many_films_share_a_bound() {
+        // As the suite's hardest backgrounds: 60 films of 70 pictures. Only one of them is large.
+        let mut films = vec![vec![ImageBuf::black(1, 1); 70]; 60];
+        films[3][0] = ImageBuf::black(854, 480);
+        let films: Vec<_> = films.into_iter().map(Arc::new).collect();
+        let side = Clip::of_films(&films)[3].frames()[0].side();
+        assert_eq!(side, 218);
+        assert!(4200 * side * side * 4 / 3 * 4 <= 1 << 30);
+        assert_eq!(Clip::of_films(&films[..5])[3].frames()[0].side(), 512);
     }
 }
