@@ -83,6 +83,12 @@ fn is_zero(share: &f64) -> bool {
     *share == 0.0
 }
 
+/// Whether a turn is left out because it is a single step.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_short(turn: &u64) -> bool {
+    *turn <= 1
+}
+
 /// How the episodes of demonstrations are run.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -92,6 +98,9 @@ pub struct DemonstrationPlan {
     /// Where the learner acts: the share of steps in which the expert acts in its place, `0.0..=1.0`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub expert_share: f64,
+    /// Steps that one of them acts before it is drawn anew who acts; 0 counts as 1.
+    #[serde(default, skip_serializing_if = "is_short")]
+    pub turn: u64,
     /// Random perturbations of the action per 100 steps, each several steps long: they show the learner how
     /// to recover. 0 for none.
     pub pushes: f64,

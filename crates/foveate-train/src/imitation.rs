@@ -65,10 +65,17 @@ fn is_zero(share: &f64) -> bool {
     *share == 0.0
 }
 
+/// See [`is_one`].
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_single(turn: &usize) -> bool {
+    *turn == 1
+}
+
 impl LearnerSettings for ImitationConfig {
     fn check(&self) -> Result<(), LearnError> {
         let &ImitationConfig {
             expert_share,
+            turn,
             pushes,
             keep,
             updates,
@@ -90,6 +97,7 @@ impl LearnerSettings for ImitationConfig {
             ("pieces", pieces, 1),
             ("piece", piece, 1),
             ("burn_in", burn_in, 0),
+            ("turn", turn, 1),
         ] {
             if value < least || value > MOST {
                 return refuse(format!("{name} = {value}; choose from {least} to {MOST}"));
@@ -170,6 +178,11 @@ pub struct ImitationConfig {
     /// where it is 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub expert_share: f64,
+    /// Steps that the expert or the learner acts before it is drawn anew who acts, at least 1. In a long turn the learner gets
+    /// where it would not get with the expert at its side, and the expert shows how to go on from there. Left out of the
+    /// configuration where it is 1.
+    #[serde(skip_serializing_if = "is_single")]
+    pub turn: usize,
     /// Random disturbances per 100 steps, `0.0..=100.0`.
     pub pushes: f64,
     /// Episodes that are kept, at least 1.
@@ -222,6 +235,7 @@ impl Default for ImitationConfig {
         ImitationConfig {
             expert_rounds: 1,
             expert_share: 0.0,
+            turn: 1,
             pushes: 1.0,
             keep: 600,
             updates: 1200,
@@ -264,12 +278,14 @@ impl ImitationConfig {
             stakes,
             gaze,
             names,
+            turn,
             ..
         } = self;
         let sizes = [self.keep, self.updates, self.pieces, self.piece, self.burn_in].map(|n| n as f64);
         let mut numbers = [&sizes[..], &[expert_rounds as f64, pushes, learning_rate, averaging]].concat();
         // Older states were all made with a clip of 1, not in turn, and from actions alone, and do not say so.
-        let with_dropout = dropout != 0.0;
+        let with_turn = turn != 1;
+        let with_dropout = dropout != 0.0 || with_turn;
         let with_priority = priority != 0.0 || with_dropout;
         let with_share = expert_share != 0.0 || with_priority;
         let newer = stakes || gaze || names || with_share;
@@ -280,6 +296,7 @@ impl ImitationConfig {
         numbers.extend(with_share.then_some(expert_share));
         numbers.extend(with_priority.then_some(priority));
         numbers.extend(with_dropout.then_some(dropout));
+        numbers.extend(with_turn.then_some(turn as f64));
         numbers
     }
 }
@@ -363,6 +380,7 @@ impl Imitation {
         DemonstrationPlan {
             expert_drives,
             expert_share: self.config.expert_share,
+            turn: self.config.turn as u64,
             pushes: self.config.pushes,
             costs: self.config.stakes,
             gaze: self.config.gaze,

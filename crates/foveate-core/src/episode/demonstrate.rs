@@ -18,8 +18,11 @@ pub struct DemonstrationActor<'a> {
     plan: DemonstrationPlan,
     /// Of the pushes.
     rng: Rng,
-    /// Of the steps in which the expert takes the learner's place.
+    /// Of the turns in which the expert takes the learner's place.
     turns: Rng,
+    /// Whether this turn is the expert's, and how many of its steps are left.
+    expert_acts: bool,
+    turn_left: u64,
     /// Lower and upper bound of every action.
     range: Vec<[f64; 2]>,
     /// What the current push adds to every action; `left` is the number of steps that it still lasts.
@@ -37,7 +40,7 @@ pub struct DemonstrationActor<'a> {
 }
 
 impl<'a> DemonstrationActor<'a> {
-    /// An actor for one episode in a world with the action space `space`. Clears `demonstration`. The pushes, and the steps
+    /// An actor for one episode in a world with the action space `space`. Clears `demonstration`. The pushes, and the turns
     /// in which the expert takes the learner's place, depend on the job's seed alone.
     pub fn new(
         plan: DemonstrationPlan,
@@ -55,6 +58,8 @@ impl<'a> DemonstrationActor<'a> {
             plan,
             rng: Seed::root(job.env_seed).child("pushes", 0).rng(),
             turns: Seed::root(job.env_seed).child("turns", 0).rng(),
+            expert_acts: false,
+            turn_left: 0,
             push: zeros.clone(),
             left: 0,
             advice: zeros.clone(),
@@ -125,8 +130,13 @@ impl Actor for DemonstrationActor<'_> {
             self.agent.observe(env.observation(), context)?;
             &self.advice[..]
         } else {
+            if self.turn_left == 0 {
+                self.turn_left = self.plan.turn.max(1);
+                self.expert_acts = self.turns.next_f64() < self.plan.expert_share;
+            }
+            self.turn_left -= 1;
             let action = self.agent.act(env.observation(), context)?.action;
-            if self.turns.next_f64() < self.plan.expert_share { &self.advice } else { action }
+            if self.expert_acts { &self.advice } else { action }
         };
         if by.len() != self.action.len() {
             let why = format!("the agent gives {} actions, the world takes {}", by.len(), self.action.len());
@@ -313,14 +323,18 @@ mod tests {
 
     #[test]
     fn the_expert_acts_in_its_share_of_the_steps() {
-        let taken = |expert_share, seed| {
-            let plan = DemonstrationPlan { gaze: true, expert_share, ..DemonstrationPlan::default() };
+        let taken_in_turns = |turn, expert_share, seed| {
+            let plan = DemonstrationPlan { gaze: true, expert_share, turn, ..DemonstrationPlan::default() };
             recorded(plan, seed).expect("fine").1
         };
+        let taken = |expert_share, seed| taken_in_turns(1, expert_share, seed);
         assert_eq!((taken(0.0, 1), taken(1.0, 1)), (vec![0.0; 3], vec![0.5; 3]));
         assert_eq!(taken(0.5, 4), taken(0.5, 4), "the seed decides");
         let many: Vec<f64> = (0..100).flat_map(|seed| taken(0.25, seed)).collect();
         let share = many.iter().sum::<f64>() / 0.5 / many.len() as f64;
         assert!((0.15..0.35).contains(&share), "{share}");
+        let turns: Vec<_> = (0..100).map(|seed| taken_in_turns(2, 0.5, seed)).collect();
+        assert!(turns.iter().all(|taken| taken[0] == taken[1]), "a turn of two steps");
+        assert!(turns.iter().any(|taken| taken[1] != taken[2]), "then it is drawn anew");
     }
 }

@@ -60,6 +60,7 @@ fn demonstrations_lead_to_the_expert_and_leave_the_rest_alone() {
     let plan = |expert_drives| {
         Record::Demonstrations(DemonstrationPlan {
             expert_drives,
+            turn: 1,
             pushes: 1.0,
             ..DemonstrationPlan::default()
         })
@@ -369,10 +370,15 @@ fn names_need_sensors() {
 /// Settings with a share of the expert are those of the work and of the state; a share that is no share is refused.
 #[test]
 fn the_expert_has_a_share_of_the_steps() {
-    let config = ImitationConfig { expert_share: 0.75, ..small() };
+    let config = ImitationConfig { expert_share: 0.75, turn: 3, ..small() };
     let mut learner = new(config.clone());
     let Record::Demonstrations(plan) = record(&mut learner) else { panic!("demonstrations") };
-    assert_eq!(plan.expert_share, 0.75);
+    assert_eq!((plan.expert_share, plan.turn), (0.75, 3));
+    let single = ImitationConfig { turn: 1, ..config.clone() };
+    assert_ne!(single.numbers(), config.numbers());
+    assert!(!single.table().contains_key("turn") && config.table().contains_key("turn"));
+    let refused = ImitationConfig { turn: 0, ..small() }.check().expect_err("no step").to_string();
+    assert!(refused.contains("turn = 0"), "{refused}");
     let mut again = new(config);
     again.restore(&learner.state()).expect("its own");
     assert!(new(small()).restore(&learner.state()).is_err(), "a state of other settings");
