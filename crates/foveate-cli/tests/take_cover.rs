@@ -73,6 +73,32 @@ fn an_untrained_agent_in_every_variant() {
 }
 
 #[test]
+fn the_champion_plays_as_its_card_says() {
+    if !vizdoom() {
+        return;
+    }
+    let dir = Dir::new();
+    let card = concat!(env!("CARGO_MANIFEST_DIR"), "/../../champions/take-cover.md");
+    let card = std::fs::read_to_string(card).expect("it has a card");
+    let rows: Vec<Vec<f64>> = card
+        .lines()
+        .skip_while(|line| !line.starts_with("| seed | return | steps |"))
+        .skip(2)
+        .map_while(|line| line.strip_prefix('|')?.strip_suffix('|'))
+        .map(|row| row.split('|').map(|cell| cell.trim().parse().expect("a number")).collect())
+        .collect();
+    assert_eq!(rows.iter().map(|row| row[0]).collect::<Vec<_>>(), [2.0, 3.0]);
+    let said = json(&dir, &["eval", "--env", "take-cover", "--seeds", "2..4", "--json"]);
+    assert_eq!(said["picture"], "exact", "the world of its training");
+    let list = |name: &str| -> Vec<f64> {
+        said[name].as_array().expect("a list").iter().map(|x| x.as_f64().expect("a number")).collect()
+    };
+    for (i, name) in [(1, "returns"), (2, "lengths")] {
+        assert_eq!(list(name), rows.iter().map(|row| row[i]).collect::<Vec<_>>(), "{name}");
+    }
+}
+
+#[test]
 fn films_and_reports() {
     if !vizdoom() {
         return;

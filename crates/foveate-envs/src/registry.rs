@@ -139,6 +139,8 @@ pub struct WorldDescriptor {
     pub options: &'static [Choice],
     /// The meanings of the action's numbers, in order; empty when the world does not define them.
     pub actions: &'static [&'static str],
+    /// The meanings of the choices, in order, where an option makes choices of the actions.
+    pub choices: &'static [&'static str],
     /// The names of the observation's numbers, in order; empty when the world does not define them.
     pub sensors: &'static [&'static str],
     /// The training presets for it, the default first.
@@ -281,6 +283,7 @@ impl WorldDescriptor {
             variants: &[],
             options: &[],
             actions: &[],
+            choices: &[],
             sensors: &[],
             presets: &["gymnasium", "gymnasium-pictures"],
             solved_at: None,

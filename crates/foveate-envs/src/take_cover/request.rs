@@ -6,7 +6,7 @@ use foveate_core::{Env, EnvError, EnvSpec};
 
 use super::ID;
 use super::variants::{self, Variants};
-use crate::registry::{Choice, EnvRequest, Published, PublishedScore, WorldDescriptor, WorldError};
+use crate::registry::{Champion, Choice, EnvRequest, Published, PublishedScore, WorldDescriptor, WorldError};
 
 /// Options by name: default and description; all but the first configure the process that runs the game.
 const OPTIONS: [(&str, &str); 4] = [
@@ -123,6 +123,7 @@ pub const fn descriptor(make: fn(&EnvRequest) -> Result<Box<dyn Env>, WorldError
         variants: variants::catalogue(),
         options: &const { Choice::all(OPTIONS) },
         actions: &["move"],
+        choices: &["left", "nothing", "right"],
         presets: &[ID, "take-cover-gaze", "take-cover-iap"],
         solved_at: Some(750.0), // the threshold of the published environment
         published: Some(Published {
@@ -139,6 +140,12 @@ pub const fn descriptor(make: fn(&EnvRequest) -> Result<Box<dyn Env>, WorldError
         speeds: &[("fast", [1900.0, 2068.0]), ("near", [1400.0, 1516.0]), ("exact", [290.0, 302.0])],
         has_expert: true,
         has_process: true,
+        champions: &[Champion {
+            name: ID,
+            about: "IAP with an LSTM, which sees what is in six patches",
+            weights: include_bytes!("../../../../champions/take-cover.safetensors"),
+            as_trained: true,
+        }],
         spec: Some(spec),
         ..WorldDescriptor::new(
             ID,

@@ -275,8 +275,10 @@ fn plan(request: &WatchRequest<'_>, (width, height): (usize, usize)) -> FrameSet
 
 /// Names and bounds of the world's action dimensions, as people see them.
 pub(crate) fn dials(spec: &EnvSpec) -> Vec<Dial> {
-    let known = WORLDS.get(&spec.id).map_or(&[][..], |world| world.actions);
     let space = &spec.action;
+    let known = WORLDS.get(&spec.id).map_or(&[][..], |world| {
+        if space.is_discrete() && !world.choices.is_empty() { world.choices } else { world.actions }
+    });
     let named = space.names(known).into_iter().zip(space.bounds());
     named.map(|(name, [low, high])| Dial { name, low, high }).collect()
 }
