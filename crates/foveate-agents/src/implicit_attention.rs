@@ -88,6 +88,7 @@ pub enum LastAction {
 }
 
 impl LastAction {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     fn is_none(&self) -> bool {
         *self == LastAction::None
     }
