@@ -417,7 +417,7 @@ fn background_pictures_that_are_none() {
     let jpeg =
         b"\xff\xd8\xff\xc0\x00\x11\x08\xff\xff\xff\xff\x03\x01\x11\x00\x02\x11\x01\x03\x11\x01\xff\xd9";
     for (name, bytes, wants) in [
-        ("huge.png", png(60_000, 60_000), &["60000x60000 pixels, at most", "make the pictures smaller"][..]),
+        ("huge.png", png(60_000, 60_000), &["60000x60000 pixels, at most", "make the picture smaller"][..]),
         ("none.png", png(0, 0), &["give a good PNG file"]),
         ("cut.png", png(96, 96), &["give a good PNG file"]),
         ("text.png", b"hello".to_vec(), &["give a good PNG file"]),
