@@ -149,7 +149,7 @@ impl ImplicitAttentionConfig {
 
     /// Numbers that the controller is told.
     pub fn inputs(&self) -> usize {
-        self.bottleneck().outputs().saturating_add(self.sensors + self.told_actions())
+        self.bottleneck().outputs().saturating_add(self.sensors).saturating_add(self.told_actions())
     }
 
     /// Numbers that the controller is told about the action before.
