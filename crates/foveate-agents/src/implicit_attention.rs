@@ -23,7 +23,7 @@ use crate::controller::{Controller, ControllerConfig, ControllerState};
 use crate::gaze_student::GazeStudent;
 use crate::params::{Params, forward_params};
 use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
-use crate::student::LstmStudent;
+use crate::student::{LstmStudent, highest};
 use crate::voting::{Relu, VotingConfig};
 
 /// Hyper-parameters of an [`ImplicitAttention`]. The defaults are for CarRacing: `ReLU` features, patches as
@@ -99,9 +99,8 @@ impl LastAction {
             LastAction::None => {}
             LastAction::Values => out.copy_from_slice(raw),
             LastAction::Choice => {
-                let best = (1..raw.len()).fold(0, |best, i| if raw[i] > raw[best] { i } else { best });
                 out.fill(0.0);
-                out[best] = 1.0;
+                out[highest(raw)] = 1.0;
             }
         }
     }

@@ -119,7 +119,12 @@ pub(crate) fn chosen(
     n: usize,
 ) -> impl Iterator<Item = usize> {
     let scores = demonstration.actions[piece.start * n..piece.end * n].chunks_exact(n);
-    scores.map(|scores| (1..scores.len()).fold(0, |best, i| if scores[i] > scores[best] { i } else { best }))
+    scores.map(highest)
+}
+
+/// The first one with the highest score of at least one.
+pub(crate) fn highest(scores: &[f32]) -> usize {
+    (1..scores.len()).fold(0, |best, i| if scores[i] > scores[best] { i } else { best })
 }
 
 /// Adds the gradient of `loss` on consecutive steps, from the state `memory` on, to `gradient`, and returns the loss; `loss` gets
