@@ -23,6 +23,8 @@ pub struct Relational {
     input: Node,
     /// Its output: logits of the classes, or the values of the actions.
     pub output: Node,
+    /// The value of the state, for policy gradients; `None` without a critic.
+    pub critic: Option<Node>,
     /// Where the weights of its attention are, `[heads, nodes, nodes]`; `None` without attention.
     pub attention: Option<AttentionNode>,
 }
@@ -71,7 +73,7 @@ pub fn digits() -> Result<Relational, NetworkError> {
     let x = net.then(MaxOverTokens, [x]);
     let output = net.layer("linear2", Linear::new(10), [x]);
     let net = net.build(&[output])?;
-    Ok(Relational { net, input, output, attention: Some(AttentionNode::Kept(answers)) })
+    Ok(Relational { net, input, output, critic: None, attention: Some(AttentionNode::Kept(answers)) })
 }
 
 /// The convolutional network that [`digits`] is compared with, of about as many parameters: 88,252.
@@ -93,7 +95,7 @@ pub fn digits_baseline() -> Result<Relational, NetworkError> {
     let x = net.layer("linear1", Linear::new(128), [x]);
     let x = net.map(Function::Relu, x);
     let output = net.layer("linear2", Linear::new(10), [x]);
-    Ok(Relational { net: net.build(&[output])?, input, output, attention: None })
+    Ok(Relational { net: net.build(&[output])?, input, output, critic: None, attention: None })
 }
 
 /// How nodes attend to each other.
@@ -138,6 +140,10 @@ pub struct QNetworkConfig {
     pub divisor: Divisor,
     /// Actions are drawn from the softmax of the values divided by this; 0 for the action of the largest value.
     pub temperature: f64,
+    /// Whether another layer estimates the value of the state, so that the agent learns by policy gradients: what are values of
+    /// actions elsewhere are logits then, with a `temperature` of 1. Left out of the configuration where it is not so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub critic: bool,
 }
 
 /// What the codes of an observation are divided by before the network.
@@ -169,6 +175,7 @@ impl Default for QNetworkConfig {
             elu_output: true,
             divisor: Divisor::default(),
             temperature: 0.0,
+            critic: false,
         }
     }
 }
@@ -182,12 +189,13 @@ impl QNetworkConfig {
         let mut net = Builder::default();
         let (input, projected) = self.look(&mut net);
         let (answers, attention) = self.attend(&mut net, projected);
-        let output = self.value(&mut net, answers);
-        let net = match attention {
-            AttentionNode::Output(weights) => net.build(&[output, weights])?,
-            AttentionNode::Kept(_) => net.build(&[output])?,
+        let (output, critic) = self.value(&mut net, answers);
+        let weights = match attention {
+            AttentionNode::Output(weights) => Some(weights),
+            AttentionNode::Kept(_) => None,
         };
-        Ok(Relational { net, input, output, attention: Some(attention) })
+        let outputs: Vec<Node> = [Some(output), critic, weights].into_iter().flatten().collect();
+        Ok(Relational { net: net.build(&outputs)?, input, output, critic, attention: Some(attention) })
     }
 
     /// The network in two: up to the attention, and from it on. The parameters of the first are the first of the network, those
@@ -210,8 +218,9 @@ impl QNetworkConfig {
         let weights = net.input("weights", [self.heads, nodes, nodes]);
         let values = net.input("values", [self.heads, nodes, self.head_dim]);
         let answers = net.then(WeightedSum, [weights, values]);
-        let output = self.value(&mut net, answers);
-        Ok(Halves { front, attention, values: value, back: net.build(&[output])?, output })
+        let (output, critic) = self.value(&mut net, answers);
+        let outputs: Vec<Node> = [Some(output), critic].into_iter().flatten().collect();
+        Ok(Halves { front, attention, values: value, back: net.build(&outputs)?, output, critic })
     }
 
     /// Nodes: the cells of the view.
@@ -267,14 +276,15 @@ impl QNetworkConfig {
         (net.then(WeightedSum, [weights, value]), AttentionNode::Output(weights))
     }
 
-    /// 3. The largest answer over all nodes values the actions.
-    fn value(&self, net: &mut Builder, answers: Node) -> Node {
+    /// 3. The largest answer over all nodes values the actions, and the state where there is a critic.
+    fn value(&self, net: &mut Builder, answers: Node) -> (Node, Option<Node>) {
         let x = net.layer("linear1", Linear::new(self.features).merging(), [answers]);
         let x = net.map(Function::Relu, x);
         let x = net.then(LayerNorm::over(2), [x]);
         let x = net.then(MaxOverTokens, [x]);
-        let x = net.layer("linear2", Linear::new(self.actions), [x]);
-        if self.elu_output { net.map(Function::Elu, x) } else { x }
+        let values = net.layer("linear2", Linear::new(self.actions), [x]);
+        let output = if self.elu_output { net.map(Function::Elu, values) } else { values };
+        (output, self.critic.then(|| net.layer("critic", Linear::new(1), [x])))
     }
 }
 
@@ -290,6 +300,8 @@ pub(crate) struct Halves {
     pub(crate) back: Network,
     /// Of the back.
     pub(crate) output: Node,
+    /// Of the back.
+    pub(crate) critic: Option<Node>,
 }
 
 #[cfg(test)]
@@ -319,8 +331,13 @@ mod tests {
         };
         for scores in [Scores::Indices, Scores::Pairs, Scores::Products] {
             for elu_output in [true, false] {
-                let made = QNetworkConfig { scores, elu_output, ..small.clone() }.build().expect("small");
+                let config = QNetworkConfig { scores, elu_output, critic: !elu_output, ..small.clone() };
+                let made = config.build().expect("small");
                 check::network(&made.net, &[made.input()], made.output, 1e-4);
+                assert_eq!(made.critic.is_some(), !elu_output);
+                if let Some(critic) = made.critic {
+                    check::network(&made.net, &[made.input()], critic, 1e-4);
+                }
             }
         }
     }

@@ -169,6 +169,13 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/relational-imitation.toml"),
         },
         &Preset {
+            name: "relational-ppo",
+            summary: "grid worlds: cells attend to each other, the agent learns by policy gradients and draws its actions",
+            agent: "relational",
+            open: true,
+            text: include_str!("../presets/relational-ppo.toml"),
+        },
+        &Preset {
             name: "relational-book",
             summary: "the same as \"Deep Reinforcement Learning in Action\", chapter 10, trains it",
             agent: "relational",

@@ -2,7 +2,8 @@
 //! attend to each other.
 //!
 //! It learns from transitions, as a [`ValueNetwork`](foveate_core::ValueNetwork), or from an expert: then its values are
-//! logits, and their error is the cross entropy of the expert's choice.
+//! logits, and their error is the cross entropy of the expert's choice. With a critic it learns by policy gradients, as an
+//! [`ActorCritic`](foveate_core::ActorCritic).
 
 mod student;
 
@@ -170,6 +171,11 @@ fn build(config: &QNetworkConfig) -> Result<Relational, PolicyError> {
     if !(0.0..=MAX_TEMPERATURE).contains(&temperature) {
         return bad(format!("temperature = {temperature}; choose from 0 to {MAX_TEMPERATURE}"));
     }
+    if config.critic && temperature != 1.0 {
+        return bad(format!(
+            "critic = true with temperature = {temperature}; policy gradients learn logits, so choose 1"
+        ));
+    }
     config.build().or_else(|error| bad(error.to_string()))
 }
 
@@ -250,7 +256,8 @@ impl Policy for RelationalAgent {
         let nodes = Tokens::Grid { rows, columns };
         let soft = |weights| Attention::soft(nodes, self.config.heads, nodes.len(), weights);
         let attention = weights.map(soft).transpose()?;
-        Ok(Decision { action, attention, logits: Some(values), value: None })
+        let value = self.network.critic.map(|critic| acts.get(critic)[0]);
+        Ok(Decision { action, attention, logits: Some(values), value })
     }
 
     fn open(
@@ -308,13 +315,14 @@ impl Policy for RelationalAgent {
         let Opening { acts: [_, acts], values } =
             &mut **halves.get_or_insert_with(|| Box::new(self.opening()));
         rearrange(&opened.values, [nodes, heads], head_dim, values);
-        let Halves { back, output, .. } = &*self.halves;
+        let Halves { back, output, critic, .. } = &*self.halves;
         let flat = self.params.flat();
         let inputs = [&opened.weights[..], values];
         back.forward(self.level, &flat[flat.len() - back.params()..], &inputs, 1, acts);
         let values = acts.get(*output);
         self.choose(values, rng, action, context);
-        Ok(Decision { action, attention: None, logits: Some(values), value: None })
+        let value = critic.map(|critic| acts.get(critic)[0]);
+        Ok(Decision { action, attention: None, logits: Some(values), value })
     }
 
     /// Does not decide: nothing but the generator is remembered, and the student needs the observation alone.
@@ -389,7 +397,7 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
 
 #[cfg(test)]
 mod tests {
-    use foveate_core::{Demonstration, Grid, ValueNetwork};
+    use foveate_core::{Demonstration, Grid, Predictions, ValueNetwork};
     use foveate_learn::{Optimizer, OptimizerConfig};
 
     use super::*;
@@ -440,8 +448,11 @@ mod tests {
     #[test]
     fn a_decision_can_be_opened() {
         for scores in [Scores::Indices, Scores::Pairs, Scores::Products] {
-            for (level, temperature) in Level::available().flat_map(|level| [(level, 0.0), (level, 0.5)]) {
-                let config = QNetworkConfig { scores, temperature, ..small() };
+            let kinds = [(0.0, false), (0.5, false), (1.0, true)];
+            for (level, (temperature, critic)) in
+                Level::available().flat_map(|level| kinds.map(|kind| (level, kind)))
+            {
+                let config = QNetworkConfig { scores, temperature, critic, ..small() };
                 let mut agent = RelationalAgent::new(config.clone()).expect("small").with_level(level);
                 agent.set_params(&config.initial_params(Init::Torch, Seed::root(1))).expect("its own");
                 let (mut whole, mut parts) = (agent.memory(), agent.memory());
@@ -456,6 +467,8 @@ mod tests {
                     assert_eq!(opened.tokens, [0, 1, 2, 3, 4, 5]);
                     assert_eq!((opened.values.len(), opened.width()), (6 * 2 * 5, 10));
                     assert_eq!(opened.weights, decision.attention.expect("nodes attend").weights());
+                    assert_eq!(decision.value.is_some(), critic);
+                    let value = decision.value;
                     let decided = (decision.action.to_vec(), decision.logits.map(<[f32]>::to_vec));
                     let mut changed = opened.clone();
                     changed.values[20..30].iter_mut().for_each(|x| *x += 1.0);
@@ -477,6 +490,7 @@ mod tests {
                         assert!(said.contains("where the agent takes 72 and 60"), "{said}");
                     }
                     let resumed = agent.resume(&opened, &mut parts, &mut again).expect("its own");
+                    assert_eq!(resumed.value, value, "{scores:?}, {level}");
                     let resumed = (resumed.action.to_vec(), resumed.logits.map(<[f32]>::to_vec));
                     assert_eq!(resumed, decided, "{scores:?}, {level}");
                     assert_eq!(whole.rng.clone().next_f64(), parts.rng.clone().next_f64());
@@ -567,6 +581,59 @@ mod tests {
         }
     }
 
+    /// With a critic: what it predicts is what the agent decides by, and its gradient is that of the network, whatever the parts
+    /// in which a batch is computed and however often an observation is in it.
+    #[test]
+    fn with_a_critic_it_learns_policies() {
+        for scores in [Scores::Indices, Scores::Products] {
+            let config = QNetworkConfig { scores, temperature: 1.0, critic: true, ..small() };
+            let params = config.initial_params(Init::Torch, Seed::root(1));
+            let mut student = RelationalStudent::new(config.clone()).expect("small");
+            assert!(student.value_network().is_none(), "its outputs are logits");
+            student.set_params(&params).expect("its own");
+            let mut agent = RelationalAgent::new(config).expect("small");
+            agent.set_params(&params).expect("its own");
+            let (mut memory, codes) = (agent.memory(), views(6));
+            let (mut inputs, mut predictions) = (vec![], Predictions::default());
+            let learnt = student.actor_critic().expect("it has a critic");
+            for view in codes.chunks_exact(18) {
+                let view = Observation::Grid(Grid::new(3, 2, 3, view).expect("18 codes"));
+                learnt.encode(view, &mut inputs).expect("it fits");
+            }
+            learnt.follow(&inputs, &mut predictions);
+            assert_eq!(*learnt.forward(1, &inputs, &[]), predictions);
+            for (at, view) in codes.chunks_exact(18).enumerate() {
+                let view = Observation::Grid(Grid::new(3, 2, 3, view).expect("18 codes"));
+                let decision = agent.act(view, &mut memory, &mut ActContext::default()).expect("it fits");
+                assert_eq!(decision.logits, Some(&predictions.outputs[4 * at..][..4]));
+                assert_eq!(decision.value, Some(predictions.values[at]));
+            }
+            let d_outputs: Vec<f32> = (0..24).map(|i| (i as f32 * 0.7).sin()).collect();
+            let d_values: Vec<f32> = (0..6).map(|i| (i as f32 * 1.3).cos()).collect();
+            let mut gradient = vec![0.0; params.len()];
+            learnt.backward(&d_outputs, &d_values, &mut gradient);
+
+            let Relational { net, output, critic, .. } = &*student.network;
+            let mut acts = net.activations(6);
+            let numbers: Vec<f32> = codes.iter().map(|&code| f32::from(code) / 10.0).collect();
+            net.forward(student.level, &params, &[&numbers], 6, &mut acts);
+            let mut expect = vec![0.0; params.len()];
+            acts.clear_gradients();
+            acts.gradient_mut(*output).copy_from_slice(&d_outputs);
+            acts.gradient_mut(critic.expect("it has one")).copy_from_slice(&d_values);
+            net.backward(student.level, &params, &mut acts, &mut expect);
+            assert_eq!(gradient, expect, "distinct observations");
+
+            let twice = |numbers: &[f32]| [numbers, numbers].concat();
+            let half = |numbers: &[f32]| numbers.iter().map(|x| x / 2.0).collect::<Vec<_>>();
+            gradient.fill(0.0);
+            let learnt = student.actor_critic().expect("it has a critic");
+            assert_eq!(learnt.forward(1, &twice(&inputs), &[]).values, twice(&predictions.values));
+            learnt.backward(&twice(&half(&d_outputs)), &twice(&half(&d_values)), &mut gradient);
+            assert_eq!(gradient, expect, "each twice");
+        }
+    }
+
     /// The gradient of the cross entropy is that of its differences, and learning from an expert's choices lowers it.
     #[test]
     fn it_learns_the_choices_of_an_expert() {
@@ -653,6 +720,7 @@ mod tests {
             (QNetworkConfig { head_dim: 5000, ..small() }, "head_dim = 5000"),
             (QNetworkConfig { temperature: -1.0, ..small() }, "temperature = -1; choose from 0"),
             (QNetworkConfig { temperature: f64::NAN, ..small() }, "temperature = NaN; choose from 0"),
+            (QNetworkConfig { critic: true, ..small() }, "critic = true with temperature = 0;"),
         ] {
             let said = RelationalAgent::new(config).expect_err(why).to_string();
             assert!(said.contains(why), "{said}");

@@ -104,6 +104,7 @@ const fn descriptor(name: &'static str, summary: &'static str, layout: Layout) -
         presets: &[
             "relational",
             "relational-imitation",
+            "relational-ppo",
             "relational-book",
             "s3ta-door",
             "door-key-ppo",

@@ -1,9 +1,12 @@
-//! Gradients of the agent's values, and of their cross entropy with an expert's choices.
+//! Gradients of the agent's values, of their cross entropy with an expert's choices, and of its policy and its critic.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use foveate_core::{Demonstration, Observation, PolicyError, Student, ValueNetwork};
+use foveate_core::{
+    ActionDistribution, ActorCritic, Demonstration, Observation, PolicyError, Predictions, Student,
+    ValueNetwork,
+};
 use foveate_kernels::Level;
 use foveate_kernels::elementwise::add;
 use foveate_learn::Activations;
@@ -14,7 +17,8 @@ use super::{TOGETHER, build, codes, scale};
 use crate::params::Params;
 use crate::student::check_lengths;
 
-/// Computes the gradients of the agent's values, and those of their cross entropy with an expert's choices.
+/// Computes the gradients of the agent's values, those of their cross entropy with an expert's choices, and with a critic those
+/// of its policy and of the values of states.
 #[derive(Debug, Clone)]
 pub struct RelationalStudent {
     config: QNetworkConfig,
@@ -23,6 +27,12 @@ pub struct RelationalStudent {
     params: Params,
     batch: Batch,
     scratch: ChoiceScratch,
+    /// With a critic: the last batch, as the learner gets and gives it.
+    predictions: Predictions,
+    /// `[batch, width]`
+    codes: Vec<u8>,
+    /// `[batch, outputs]`
+    d_rows: Vec<f32>,
 }
 
 /// The last batch. Equal observations have equal values, so each goes through the network once.
@@ -37,9 +47,9 @@ struct Batch {
     /// The first of each distinct observation.
     firsts: Vec<usize>,
     order: Vec<usize>,
-    /// `[batch, choices]`
-    values: Vec<f32>,
-    /// `[distinct, choices]`: first the values, then their derivatives.
+    /// `[batch, outputs]`: the values of the actions, then that of the state if there is a critic.
+    rows: Vec<f32>,
+    /// `[distinct, outputs]`: first the outputs, then their derivatives.
     distinct: Vec<f32>,
 }
 
@@ -85,6 +95,9 @@ impl RelationalStudent {
             params: Params::zeros(network.net.tensors().to_vec()),
             batch: Batch { acts: vec![network.net.activations(TOGETHER)], ..Batch::default() },
             scratch: ChoiceScratch::new(&network, width, TOGETHER),
+            predictions: Predictions::default(),
+            codes: vec![],
+            d_rows: vec![],
             network,
             config,
         })
@@ -101,14 +114,19 @@ impl RelationalStudent {
         self.scratch.bytes.len()
     }
 
-    /// The values of a batch; `keep`s what the backward pass needs.
-    fn forward(&mut self, codes: &[u8], keep: bool) -> &[f32] {
-        let (width, choices) = (self.width(), self.config.actions);
+    /// Numbers of a row of outputs: the values of the actions, then that of the state if there is a critic.
+    fn outputs(&self) -> usize {
+        self.config.actions + usize::from(self.config.critic)
+    }
+
+    /// The outputs of a batch, `[batch, outputs]`; `keep`s what the backward pass needs.
+    fn compute(&mut self, codes: &[u8], keep: bool) -> &[f32] {
+        let (width, outputs) = (self.width(), self.outputs());
         assert!(codes.len().is_multiple_of(width), "{} bytes for observations of {width}", codes.len());
-        let RelationalStudent { config, level, network, params, batch, scratch } = self;
+        let RelationalStudent { config, level, network, params, batch, scratch, .. } = self;
         let input = &mut scratch.input;
         batch.merge(codes, width);
-        let Batch { acts, kept, places, firsts, values, distinct, .. } = batch;
+        let Batch { acts, kept, places, firsts, rows, distinct, .. } = batch;
         while keep && acts.len() * TOGETHER < firsts.len() {
             acts.push(network.net.activations(TOGETHER));
         }
@@ -121,13 +139,73 @@ impl RelationalStudent {
             let acts = &mut acts[if keep { part } else { 0 }];
             let input = &input[..firsts.len() * width];
             network.net.forward(*level, params.flat(), &[input], firsts.len(), acts);
-            distinct.extend_from_slice(acts.get(network.output));
+            for (at, values) in acts.get(network.output).chunks_exact(config.actions).enumerate() {
+                distinct.extend_from_slice(values);
+                distinct.extend(network.critic.map(|critic| acts.get(critic)[at]));
+            }
         }
-        values.clear();
+        rows.clear();
         for &place in &*places {
-            values.extend_from_slice(&distinct[place * choices..][..choices]);
+            rows.extend_from_slice(&distinct[place * outputs..][..outputs]);
         }
-        values
+        rows
+    }
+
+    /// Adds to `gradient` that of a loss whose derivatives with respect to the last batch are `d_rows`, `[batch, outputs]`.
+    fn pull(&mut self, d_rows: &[f32], gradient: &mut [f32]) {
+        let outputs = self.outputs();
+        let RelationalStudent { config, level, network, params, batch, .. } = self;
+        let Batch { acts, kept, places, firsts, distinct, .. } = batch;
+        assert_eq!(d_rows.len(), places.len() * outputs, "derivatives of the last batch");
+        assert!(*kept, "the last values were computed alone");
+        distinct.fill(0.0);
+        for (&place, d_row) in places.iter().zip(d_rows.chunks_exact(outputs)) {
+            add(&mut distinct[place * outputs..][..outputs], d_row);
+        }
+        let parts = distinct.chunks(TOGETHER * outputs).take(firsts.len().div_ceil(TOGETHER));
+        for (part, d_rows) in parts.enumerate() {
+            if d_rows.iter().all(|&d| d == 0.0) {
+                continue;
+            }
+            // The first one's gradients serve all, so that they stay in the caches.
+            let (first, rest) = acts.split_first_mut().expect("there is one from the beginning");
+            let mut lent = part.checked_sub(1).map(|part| &mut rest[part]);
+            if let Some(acts) = &mut lent {
+                acts.swap_gradients(first);
+            }
+            let acts = lent.as_deref_mut().unwrap_or(&mut *first);
+            acts.clear_gradients();
+            let d_values = acts.gradient_mut(network.output).chunks_exact_mut(config.actions);
+            for (to, d_row) in d_values.zip(d_rows.chunks_exact(outputs)) {
+                to.copy_from_slice(&d_row[..config.actions]);
+            }
+            if let Some(critic) = network.critic {
+                for (to, d_row) in acts.gradient_mut(critic).iter_mut().zip(d_rows.chunks_exact(outputs)) {
+                    *to = d_row[config.actions];
+                }
+            }
+            network.net.backward(*level, params.flat(), acts, gradient);
+            if let Some(acts) = lent {
+                acts.swap_gradients(first);
+            }
+        }
+    }
+
+    /// Fills [`RelationalStudent::predictions`] with those of a batch of encoded observations.
+    fn predict(&mut self, inputs: &[f32], keep: bool) {
+        let mut codes = std::mem::take(&mut self.codes);
+        codes.clear();
+        codes.extend(inputs.iter().map(|&code| code as u8));
+        self.compute(&codes, keep);
+        self.codes = codes;
+        let choices = self.config.actions;
+        let Predictions { outputs, values, .. } = &mut self.predictions;
+        outputs.clear();
+        values.clear();
+        for row in self.batch.rows.chunks_exact(choices + 1) {
+            outputs.extend_from_slice(&row[..choices]);
+            values.push(row[choices]);
+        }
     }
 }
 
@@ -159,7 +237,7 @@ impl Student for RelationalStudent {
         _: usize,
         gradient: &mut [f32],
     ) -> f64 {
-        let RelationalStudent { config, level, network, params, batch, scratch } = self;
+        let RelationalStudent { config, level, network, params, batch, scratch, .. } = self;
         assert_eq!(gradient.len(), params.flat().len(), "parameters");
         check_lengths(demonstration, [0, config.actions], &piece);
         let scale = |codes: &[u8], to: &mut [f32]| scale(config.divisor, codes, to);
@@ -168,7 +246,11 @@ impl Student for RelationalStudent {
     }
 
     fn value_network(&mut self) -> Option<&mut dyn ValueNetwork> {
-        Some(self)
+        if self.config.critic { None } else { Some(self) }
+    }
+
+    fn actor_critic(&mut self) -> Option<&mut dyn ActorCritic> {
+        if self.config.critic { Some(self) } else { None }
     }
 
     fn boxed_clone(&self) -> Box<dyn Student> {
@@ -191,41 +273,54 @@ impl ValueNetwork for RelationalStudent {
     }
 
     fn values(&mut self, codes: &[u8]) -> &[f32] {
-        self.forward(codes, true)
+        self.compute(codes, true)
     }
 
     fn values_alone(&mut self, codes: &[u8]) -> &[f32] {
-        self.forward(codes, false)
+        self.compute(codes, false)
     }
 
     fn backward(&mut self, d_values: &[f32], gradient: &mut [f32]) {
-        let choices = self.config.actions;
-        let RelationalStudent { level, network, params, batch, .. } = self;
-        let Batch { acts, kept, places, firsts, distinct, .. } = batch;
-        assert_eq!(d_values.len(), places.len() * choices, "derivatives of the values of the last batch");
-        assert!(*kept, "the last values were computed alone");
-        distinct.fill(0.0);
-        for (&place, d_values) in places.iter().zip(d_values.chunks_exact(choices)) {
-            add(&mut distinct[place * choices..][..choices], d_values);
+        self.pull(d_values, gradient);
+    }
+}
+
+/// With a critic. An encoded observation is its codes, as numbers.
+impl ActorCritic for RelationalStudent {
+    fn encoded_len(&self) -> usize {
+        self.width()
+    }
+
+    fn encode(&self, observation: Observation<'_>, to: &mut Vec<f32>) -> Result<(), PolicyError> {
+        to.extend(codes(&self.config, observation)?.iter().map(|&code| f32::from(code)));
+        Ok(())
+    }
+
+    fn distribution(&self) -> ActionDistribution {
+        ActionDistribution::Choices(self.config.actions)
+    }
+
+    fn follow(&mut self, inputs: &[f32], to: &mut Predictions) {
+        self.predict(inputs, false);
+        to.clone_from(&self.predictions);
+    }
+
+    fn forward(&mut self, steps: usize, inputs: &[f32], memories: &[f32]) -> &Predictions {
+        let width = self.width();
+        assert!(inputs.len().is_multiple_of(steps * width), "{steps} steps of observations of {width} codes");
+        assert!(memories.is_empty(), "it has no memory");
+        self.predict(inputs, true);
+        &self.predictions
+    }
+
+    fn backward(&mut self, d_outputs: &[f32], d_values: &[f32], gradient: &mut [f32]) {
+        let mut d_rows = std::mem::take(&mut self.d_rows);
+        d_rows.clear();
+        for (d_outputs, d_value) in d_outputs.chunks_exact(self.config.actions).zip(d_values) {
+            d_rows.extend_from_slice(d_outputs);
+            d_rows.push(*d_value);
         }
-        let parts = distinct.chunks(TOGETHER * choices).take(firsts.len().div_ceil(TOGETHER));
-        for (part, d_values) in parts.enumerate() {
-            if d_values.iter().all(|&d| d == 0.0) {
-                continue;
-            }
-            // The first one's gradients serve all, so that they stay in the caches.
-            let (first, rest) = acts.split_first_mut().expect("there is one from the beginning");
-            let mut lent = part.checked_sub(1).map(|part| &mut rest[part]);
-            if let Some(acts) = &mut lent {
-                acts.swap_gradients(first);
-            }
-            let acts = lent.as_deref_mut().unwrap_or(&mut *first);
-            acts.clear_gradients();
-            acts.gradient_mut(network.output).copy_from_slice(d_values);
-            network.net.backward(*level, params.flat(), acts, gradient);
-            if let Some(acts) = lent {
-                acts.swap_gradients(first);
-            }
-        }
+        self.pull(&d_rows, gradient);
+        self.d_rows = d_rows;
     }
 }
