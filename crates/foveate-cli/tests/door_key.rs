@@ -1,5 +1,5 @@
-//! `DoorKey`: its champions, and short trainings by deep Q-learning and from the expert, with any number of workers, killed and
-//! resumed, and in a larger grid with the weights of a smaller one.
+//! `DoorKey`: its champions, and short trainings by deep Q-learning, by policy gradients and from the expert, with any number of
+//! workers, killed and resumed, and in a larger grid with the weights of a smaller one.
 
 mod common;
 
@@ -14,8 +14,8 @@ fn the_champions_open_the_door() {
         ends.iter().filter(|end| end.as_bool() == Some(true)).count()
     };
     assert_eq!(solved(&["--env", "door-key-5x5"]), 30);
-    assert!(solved(&["--env", "door-key-16x16"]) >= 27);
-    // In a grid of a size that it has never seen.
+    assert_eq!(solved(&["--env", "door-key-16x16"]), 30);
+    // In a grid of another size.
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../champions/door-key-16x16.safetensors");
     let shown = ["--picture", "one-hot", "--option", "actions=five"];
     assert!(solved(&[&[file, "--env", "door-key-8x8"], &shown[..]].concat()) >= 29);
@@ -34,28 +34,29 @@ const SHORT: [&str; 10] = [
     "--no-videos",
 ];
 
+const FEW: [&str; 6] = [
+    "--set",
+    "recipe.stage.0.steps=1500",
+    "--set",
+    "recipe.stage.0.tracks=5",
+    "--set",
+    "recipe.stage.0.max_steps=60",
+];
+
 /// A short training with a preset of grid worlds.
 fn train<'a>(preset: &'a str, name: &'a str, workers: &'a str) -> Vec<&'a str> {
     let stage: &[&str] = match preset {
         "relational" => &["--set", "recipe.stage.0.steps=1500", "--set", "recipe.stage.0.first=100"],
-        _ => &[
-            "--set",
-            "recipe.stage.0.steps=1500",
-            "--set",
-            "recipe.stage.0.tracks=5",
-            "--set",
-            "recipe.stage.0.max_steps=60",
-            "--set",
-            "recipe.stage.0.updates=4",
-        ],
+        "relational-ppo" => &[&FEW[..], &["--set", "recipe.stage.0.batch=50"]].concat(),
+        _ => &[&FEW[..], &["--set", "recipe.stage.0.updates=4"]].concat(),
     };
     let world = ["train", "door-key-5x5", "--preset", preset, "--name", name, "--workers", workers];
     [&world, stage, &SHORT[..]].concat()
 }
 
 #[test]
-fn both_trainings_give_the_same_bits_with_any_workers_and_after_a_stop() {
-    for preset in ["relational", "relational-imitation"] {
+fn trainings_give_the_same_bits_with_any_workers_and_after_a_stop() {
+    for preset in ["relational", "relational-imitation", "relational-ppo"] {
         let dir = Dir::new();
         dir.ok(&train(preset, "one", "1"));
         let expect = digits_without_config(&dir.path("runs/one"));

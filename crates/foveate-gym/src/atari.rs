@@ -5,7 +5,15 @@ use crate::settings::{Program, Settings};
 /// Name of the world.
 pub const NAME: &str = "atari";
 
-const PROGRAM: Program = Program { name: NAME, source: include_str!("worker/atari.py") };
+const PROGRAM: Program = Program {
+    name: NAME,
+    source: concat!(
+        include_str!("worker/paddle.py"),
+        include_str!("worker/pong_expert.py"),
+        include_str!("worker/breakout_expert.py"),
+        include_str!("worker/atari.py")
+    ),
+};
 
 /// Which game, and how it is played.
 #[derive(Debug, Clone, Copy, PartialEq)]

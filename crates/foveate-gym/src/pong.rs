@@ -7,7 +7,11 @@ pub const NAME: &str = "pong";
 
 const PROGRAM: Program = Program {
     name: NAME,
-    source: concat!(include_str!("worker/pong_expert.py"), include_str!("worker/pong.py")),
+    source: concat!(
+        include_str!("worker/paddle.py"),
+        include_str!("worker/pong_expert.py"),
+        include_str!("worker/pong.py")
+    ),
 };
 
 /// Settings of the game. Its observation is the screen, `[210, 160, 3]`; its choices are: nothing, fire,

@@ -148,6 +148,13 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/s3ta-pong.toml"),
         },
         &Preset {
+            name: "s3ta-breakout",
+            summary: "S3TA for few cores in Breakout with sticky actions, taught by an expert",
+            agent: "s3ta",
+            open: false,
+            text: include_str!("../presets/s3ta-breakout.toml"),
+        },
+        &Preset {
             name: "s3ta-door",
             summary: "S3TA in grid worlds from pixels, taught by an expert that sees the whole grid",
             agent: "s3ta",

@@ -13,15 +13,44 @@ except ImportError as error:
     raise Refusal("ale_py cannot be imported (%s); install it with: %s" % (one_line(error), pip("ale-py")))
 
 
+# Games that have an expert, whose choices are those that the game distinguishes. That of Pong tries its moves on the emulator
+# and remembers what they led to, so it needs actions that do not stick.
+EXPERTS = {"breakout": BreakoutExpert, "pong": Expert}
+STEADY = ["pong"]
+
+
 class Atari(AtariEnv):
     """The screen, `[height, width, 3]`; the choices are those of the game, or all 18."""
 
     metadata = dict(AtariEnv.metadata, render_fps=60)
 
-    def __init__(self, game, **settings):
+    def __init__(self, game, repeat_action_probability, **settings):
         if game not in roms.get_all_rom_ids():
             raise Refusal("this ale-py has no game %s; install a newer one with: %s" % (game, pip("--upgrade ale-py")))
-        super().__init__(game=game, **settings)
+        super().__init__(game=game, repeat_action_probability=repeat_action_probability, **settings)
+        self.expert = None
+        if game in EXPERTS and not (game in STEADY and repeat_action_probability > 0):
+            self.its_actions = self.ale.getMinimalActionSet()
+            self.expert = EXPERTS[game](numpy, self.ale, self.its_actions)
+            self.foveate_expert = self.advise
+
+    def reset(self, **settings):
+        first = super().reset(**settings)
+        if self.expert:
+            self.expert.begin()
+        return first
+
+    def step(self, action):
+        result = super().step(action)
+        if self.expert:
+            done = self._action_set[int(action)]
+            self.expert.see(self.its_actions.index(done) if done in self.its_actions else 0)
+        return result
+
+    def advise(self):
+        """A score for each choice, of all 18 for the game's own."""
+        scores = dict(zip(self.its_actions, self.expert.advise()))
+        return [scores.get(action, 0.0) for action in self._action_set]
 
 
 gymnasium.register(

@@ -20,7 +20,7 @@ HIGHEST, LOWEST, WAIT = 38, 203, 120
 FOLLOW = -4
 # The paddle moves in every second frame: by half of its last move, and by so much towards the button of the two frames before.
 PUSH = 5.8
-FRAMES = 4
+FRAMES, MOVES = 4, 2
 # Decisions that are planned, and what a button costs in rows, so that the paddle rests rather than trembles.
 AHEAD, EFFORT = 5, 2.0
 # Rows of the paddle minus rows of the ball when they meet, in the order in which they are tried. Those come first that win most
@@ -38,31 +38,12 @@ NOTHING, UP, DOWN = 0, 2, 3
 REMEMBERED = 10_000
 
 
-def moves(decisions, presses, move, push):
-    """How far the paddle goes by the end of each decision: `presses` (-1 is up), its last move, the push under way."""
-    place, places = 0.0, []
-    for decision in range(decisions):
-        move = move / 2 + push
-        place += move
-        push = PUSH * presses[decision]
-        move = move / 2 + push
-        place += move
-        places.append(place)
-    return places
-
-
 class Expert:
     """Its advice is a score for each of the six choices."""
 
     def __init__(self, np, ale, actions):
         self.np, self.ale, self.actions = np, ale, actions
-        self.plans, self.effects = [], []
-        for decisions in range(1, AHEAD + 1):
-            plans = np.array(np.meshgrid(*[[0, -1, 1]] * decisions, indexing="ij")).reshape(decisions, -1).T
-            one_press = np.eye(decisions, dtype=int)
-            # The paddle's way is linear in the presses. `[decisions, decisions]`: of each press, by the end of each decision.
-            self.effects.append(np.array([moves(decisions, press, 0.0, 0.0) for press in one_press]))
-            self.plans.append(plans)
+        self.paddle = Paddle(np, PUSH, MOVES, AHEAD, EFFORT)
         # What was found in a state is the same in every episode.
         self.found = {}
         self.begin()
@@ -116,7 +97,7 @@ class Expert:
             return NOTHING
         _, y, paddle, _ = self.past[-1]
         left = self.left()
-        target, decisions, part = WAIT, AHEAD, 1.0
+        target = WAIT
         if left is None and y > 0:
             target = min(max(y + FOLLOW, HIGHEST), LOWEST)
         if left is not None:
@@ -124,18 +105,7 @@ class Expert:
             height = BOTTOM - TOP
             y = (y + self.comes()[1] * left - TOP) % (2 * height)
             target = min(max(TOP + min(y, 2 * height - y) + offset, HIGHEST), LOWEST)
-            whole = max(int(self.np.ceil(left)), 1)
-            if whole <= AHEAD:
-                decisions, part = whole, left - (whole - 1)
-        move, push = paddle - self.past[-3][2], PUSH * self.past[-1][3]
-        plans, effects = self.plans[decisions - 1], self.effects[decisions - 1]
-        places = self.np.array(moves(decisions, [0] * decisions, move, push)) + plans @ effects + paddle
-        end = places[:, -1]
-        before = places[:, -2] if decisions > 1 else paddle
-        # Where the paddle is when the ball comes, between two decisions.
-        there = before + (end - before) * part
-        cost = abs(there - target) + 0.25 * abs(end - target) + EFFORT * abs(plans).sum(axis=1)
-        press = plans[int(self.np.argmin(cost))][0]
+        press = self.paddle.press(target, left, paddle, paddle - self.past[-3][2], self.past[-1][3])
         return UP if press < 0 else DOWN if press > 0 else NOTHING
 
     def best_offset(self):
