@@ -92,7 +92,7 @@ const SMALL_CHAMPIONS: [Champion; 1] = [Champion {
 
 const LARGE_CHAMPIONS: [Champion; 1] = [Champion {
     name: WORLDS[3].0,
-    about: "relational network, taught by the expert",
+    about: "relational network, by policy gradients from 5x5 on",
     weights: include_bytes!("../../../../champions/door-key-16x16.safetensors"),
     as_trained: true,
 }];
