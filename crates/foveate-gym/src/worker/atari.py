@@ -15,7 +15,7 @@ except ImportError as error:
 
 # Games that have an expert, whose choices are those that the game distinguishes. That of Pong tries its moves on the emulator
 # and remembers what they led to, so it needs actions that do not stick.
-EXPERTS = {"breakout": BreakoutExpert, "pong": Expert}
+EXPERTS = {"breakout": BreakoutExpert, "pong": PongExpert}
 STEADY = ["pong"]
 
 

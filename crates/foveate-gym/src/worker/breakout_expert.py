@@ -17,8 +17,8 @@ class BreakoutExpert:
     FRAMES = 4
     NOTHING, FIRE, RIGHTWARDS, LEFTWARDS = 0, 1, 2, 3
 
-    def __init__(self, np, _ale, actions):
-        self.ale, self.actions = _ale, actions
+    def __init__(self, np, ale, actions):
+        self.ale, self.actions = ale, actions
         # It moves in every frame.
         self.paddle = Paddle(np, push=2.9, moves=self.FRAMES, ahead=4, effort=2.0)
         self.begin()

@@ -18,7 +18,7 @@ class Pong(AtariEnv):
 
     def __init__(self, **settings):
         super().__init__(**settings)
-        self.expert = Expert(numpy, self.ale, self._action_set)
+        self.expert = PongExpert(numpy, self.ale, self._action_set)
 
     def reset(self, **settings):
         first = super().reset(**settings)

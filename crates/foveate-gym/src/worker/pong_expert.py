@@ -38,7 +38,7 @@ NOTHING, UP, DOWN = 0, 2, 3
 REMEMBERED = 10_000
 
 
-class Expert:
+class PongExpert:
     """Its advice is a score for each of the six choices."""
 
     def __init__(self, np, ale, actions):
