@@ -422,12 +422,17 @@ fn minigrid_rows(python: &Path, folder: &Path, table: &mut Table) -> Result<()> 
         }
         let steps = number(theirs, "steps")?;
         let speed = steps / number(ours, "cpu_s")?;
+        let what = format!("`{world}`, `step` and `observation`");
         for (key, name) in
             [("gymnasium", "minigrid, `gymnasium.make`"), ("class", "minigrid, the class alone")]
         {
             let figure = steps / number(theirs, &format!("{key}_cpu_s"))?;
-            let what = format!("`{world}`, `step` and `observation`");
             table.row(&what, "steps/CPU-s", speed, name, figure, speed / figure);
+        }
+        let pool = &theirs["envpool"];
+        if !pool.is_null() {
+            let figure = number(pool, "steps")? / number(pool, "cpu_s")?;
+            table.row(&what, "steps/CPU-s", speed, "EnvPool, 64 worlds together", figure, speed / figure);
         }
     }
     Ok(())
