@@ -5,15 +5,12 @@ use crate::settings::{Program, Settings};
 /// Name of the world.
 pub const NAME: &str = "atari";
 
-const PROGRAM: Program = Program {
-    name: NAME,
-    source: concat!(
-        include_str!("worker/paddle.py"),
-        include_str!("worker/pong_expert.py"),
-        include_str!("worker/breakout_expert.py"),
-        include_str!("worker/atari.py")
-    ),
-};
+const SOURCE: &str = concat!(
+    include_str!("worker/paddle.py"),
+    include_str!("worker/pong_expert.py"),
+    include_str!("worker/breakout_expert.py"),
+    include_str!("worker/atari.py")
+);
 
 /// Which game, and how it is played.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,9 +25,14 @@ pub struct Atari {
 
 /// Settings of the game. Its observation is the screen, `[height, width, 3]`; its first choice is to do nothing.
 pub fn settings(atari: Atari) -> Settings {
+    named(NAME, atari)
+}
+
+/// The same for a world of this name.
+pub(crate) fn named(name: &'static str, atari: Atari) -> Settings {
     let Atari { game, sticky, all_actions } = atari;
     let mut settings = Settings::new("FoveateAtari-v0");
-    settings.program = Some(PROGRAM);
+    settings.program = Some(Program { name, source: SOURCE });
     settings.args = [
         ("game".to_owned(), game.into()),
         ("repeat_action_probability".to_owned(), sticky.into()),

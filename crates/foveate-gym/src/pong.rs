@@ -1,23 +1,18 @@
 //! `PongNoFrameskip-v4` in a worker process: Atari's Pong, one frame per step.
 
-use crate::settings::{Program, Settings};
+use crate::atari::{self, Atari};
+use crate::settings::Settings;
 
 /// Name of the world.
 pub const NAME: &str = "pong";
 
-const PROGRAM: Program = Program {
-    name: NAME,
-    source: concat!(
-        include_str!("worker/paddle.py"),
-        include_str!("worker/pong_expert.py"),
-        include_str!("worker/pong.py")
-    ),
-};
+/// Frames after which the emulator truncates an episode.
+const MAX_FRAMES: u32 = 108_000;
 
 /// Settings of the game. Its observation is the screen, `[210, 160, 3]`; its choices are: nothing, fire,
 /// right, left, right and fire, left and fire. Actions do not stick.
 pub fn settings() -> Settings {
-    let mut settings = Settings::new("FoveatePong-v0");
-    settings.program = Some(PROGRAM);
+    let mut settings = atari::named(NAME, Atari { game: "pong", sticky: 0.0, all_actions: false });
+    settings.args.insert("max_num_frames_per_episode".to_owned(), MAX_FRAMES.into());
     settings
 }

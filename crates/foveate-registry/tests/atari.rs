@@ -1,5 +1,7 @@
 //! Atari's games, compared with ale-py's own environments.
 
+mod common;
+
 use std::env;
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -9,6 +11,8 @@ use foveate_core::{Action, ActionSpace, Env, EnvError, ObservationSpace, PixelSh
 use foveate_envs::registry::EnvRequest;
 use foveate_registry::{WORLDS, WorldError, make};
 use sha2::{Digest, Sha256};
+
+use common::advised;
 
 /// The Python with ale-py; prints a message where there is none.
 fn python() -> Option<OsString> {
@@ -178,21 +182,10 @@ fn every_game_is_in_ale_py() {
     assert_eq!(said.lines().collect::<Vec<_>>(), ours.collect::<Vec<_>>());
 }
 
-/// Choices and rewards of so many steps in which the expert acts.
-fn advised(env: &mut dyn Env, seed: u64, steps: usize) -> Vec<(usize, f64)> {
-    let mut scores = vec![0.0; env.spec().action.len()];
+/// Choices and rewards of so many steps of an episode in which the expert acts.
+fn advised_from(env: &mut dyn Env, seed: u64, steps: usize) -> Vec<(usize, f64)> {
     env.reset(Some(seed));
-    let mut played = vec![];
-    while played.len() < steps {
-        env.expert(&mut scores).expect("it has one");
-        let best = (1..scores.len()).fold(0, |best, i| if scores[i] > scores[best] { i } else { best });
-        let step = env.step(Action::Discrete(best)).expect("it goes on");
-        played.push((best, step.reward));
-        if step.is_over() {
-            break;
-        }
-    }
-    played
+    advised(env, steps)
 }
 
 #[test]
@@ -202,14 +195,14 @@ fn the_expert_of_breakout_plays_well_although_actions_stick() {
     }
     let sticky = [("game", "breakout"), ("sticky", "0.25")];
     let (mut one, mut other) = (atari(&sticky), atari(&[&sticky[..], &[("actions", "full")]].concat()));
-    let played = advised(&mut *one, 3, 1000);
+    let played = advised_from(&mut *one, 3, 1000);
     assert!(played.iter().map(|(_, reward)| reward).sum::<f64>() >= 31.0, "more than a person: {played:?}");
     // The same whatever it saw before, and with all 18 choices, where upwards comes before right and left.
-    advised(&mut *other, 1, 50);
+    advised_from(&mut *other, 1, 50);
     let among_all: Vec<(usize, f64)> =
         played.iter().map(|&(choice, reward)| (choice + usize::from(choice > 1), reward)).collect();
-    assert_eq!(advised(&mut *other, 3, 1000), among_all);
-    assert_ne!(advised(&mut *other, 4, 1000), played);
+    assert_eq!(advised_from(&mut *other, 3, 1000), among_all);
+    assert_ne!(advised_from(&mut *other, 4, 1000), played);
 }
 
 #[test]
@@ -225,5 +218,5 @@ fn games_without_an_expert_say_so() {
     }
     // Pong's expert in this world does what it does in that of AttentionNeuron's agent.
     let mut pong = make(&EnvRequest { id: "pong".into(), ..EnvRequest::default() }).expect("ale-py is there");
-    assert_eq!(advised(&mut *atari(&[]), 2, 60), advised(&mut *pong, 2, 60));
+    assert_eq!(advised_from(&mut *atari(&[]), 2, 60), advised_from(&mut *pong, 2, 60));
 }

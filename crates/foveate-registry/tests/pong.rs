@@ -1,5 +1,7 @@
 //! Pong's pictures and rewards, computed again by `OpenCV` and `NumPy`.
 
+mod common;
+
 use std::env;
 use std::fmt::Write;
 use std::process::Command;
@@ -8,6 +10,8 @@ use foveate_core::{Action, Env, Seed, Step};
 use foveate_envs::registry::EnvRequest;
 use foveate_registry::make;
 use sha2::{Digest, Sha256};
+
+use common::advised;
 
 const SEED: u64 = 7;
 const STEPS: usize = 300;
@@ -32,22 +36,6 @@ fn line(env: &dyn Env, step: Step) -> String {
 
 fn pong() -> Box<dyn Env> {
     make(&EnvRequest { id: "pong".into(), ..EnvRequest::default() }).expect("ale-py is there")
-}
-
-/// Choices and rewards of up to so many steps in which the expert acts.
-fn advised(env: &mut dyn Env, steps: usize) -> Vec<(usize, f64)> {
-    let mut scores = [0.0; 6];
-    let mut played = vec![];
-    while played.len() < steps {
-        env.expert(&mut scores).expect("it has one");
-        let best = (1..6).fold(0, |best, i| if scores[i] > scores[best] { i } else { best });
-        let step = env.step(Action::Discrete(best)).expect("it goes on");
-        played.push((best, step.reward));
-        if step.is_over() {
-            break;
-        }
-    }
-    played
 }
 
 #[test]

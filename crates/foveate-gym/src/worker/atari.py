@@ -13,10 +13,8 @@ except ImportError as error:
     raise Refusal("ale_py cannot be imported (%s); install it with: %s" % (one_line(error), pip("ale-py")))
 
 
-# Games that have an expert, whose choices are those that the game distinguishes. That of Pong tries its moves on the emulator
-# and remembers what they led to, so it needs actions that do not stick.
+# Games that have an expert, whose choices are those that the game distinguishes.
 EXPERTS = {"breakout": BreakoutExpert, "pong": PongExpert}
-STEADY = ["pong"]
 
 
 class Atari(AtariEnv):
@@ -29,9 +27,10 @@ class Atari(AtariEnv):
             raise Refusal("this ale-py has no game %s; install a newer one with: %s" % (game, pip("--upgrade ale-py")))
         super().__init__(game=game, repeat_action_probability=repeat_action_probability, **settings)
         self.expert = None
-        if game in EXPERTS and not (game in STEADY and repeat_action_probability > 0):
+        expert = EXPERTS.get(game)
+        if expert and (expert.STICKY or repeat_action_probability == 0):
             self.its_actions = self.ale.getMinimalActionSet()
-            self.expert = EXPERTS[game](numpy, self.ale, self.its_actions)
+            self.expert = expert(numpy, self.ale, self.its_actions)
             self.foveate_expert = self.advise
 
     def reset(self, **settings):

@@ -41,6 +41,9 @@ REMEMBERED = 10_000
 class PongExpert:
     """Its advice is a score for each of the six choices."""
 
+    # Whether it plays where actions stick: it remembers what its tries on the emulator led to.
+    STICKY = False
+
     def __init__(self, np, ale, actions):
         self.np, self.ale, self.actions = np, ale, actions
         self.paddle = Paddle(np, PUSH, MOVES, AHEAD, EFFORT)
