@@ -44,6 +44,9 @@ pub struct S3taConfig {
     pub actions: usize,
     /// What looks at the picture.
     pub torso: Torso,
+    /// What pixels, as numbers from 0 to 1, are multiplied by: 1 is plain. A ball of two pixels changes the sums of large filters
+    /// little; the larger this is, the sooner it is learnt from.
+    pub contrast: f32,
     /// Convolutions of the vision core, each followed by relu. Their output has ⌈size / stride⌉ rows and columns, as with
     /// TensorFlow's SAME padding.
     pub convolutions: Vec<ConvolutionLayer>,
@@ -129,6 +132,7 @@ impl Default for S3taConfig {
             view: [210, 160, 3],
             actions: 18,
             torso: Torso::default(),
+            contrast: 1.0,
             convolutions: vec![layer(32, 8, 4), layer(64, 4, 2)],
             normalise: false,
             channels: 128,
@@ -221,10 +225,26 @@ impl S3taConfig {
     }
 }
 
-/// Writes a picture as the network sees it, from 0 to 1.
-fn scale(pixels: &[u8], to: &mut [f32]) {
+/// Writes a picture as the network sees it, from 0 to `contrast`.
+fn scale(pixels: &[u8], contrast: f32, to: &mut [f32]) {
+    let factor = contrast / 255.0;
     for (to, &byte) in to.iter_mut().zip(pixels) {
-        *to = f32::from(byte) * (1.0 / 255.0);
+        *to = f32::from(byte) * factor;
+    }
+}
+
+/// Subtracts its mean from every filter that the picture meets first, so that none answers to an even background.
+fn balance_filters(tensors: &[TensorShape], params: &mut [f32]) {
+    let mut params = params;
+    for tensor in tensors {
+        let (own, rest) = params.split_at_mut(tensor.len());
+        if tensor.name == "vision_conv1.weight" || tensor.name == "stage1_conv.weight" {
+            for filter in own.chunks_exact_mut(tensor.shape[1..].iter().product()) {
+                let mean = filter.iter().sum::<f32>() / filter.len() as f32;
+                filter.iter_mut().for_each(|weight| *weight -= mean);
+            }
+        }
+        params = rest;
     }
 }
 
@@ -348,7 +368,7 @@ impl S3taAgent {
         told: &mut [f32],
     ) -> Result<(), PolicyError> {
         self.config.look(observation, pixels)?;
-        scale(pixels, picture);
+        scale(pixels, self.config.contrast, picture);
         let last = LastStep { action: context.choice.map(Action::Discrete), reward: context.reward };
         self.config.tell(last, told)
     }
@@ -592,6 +612,7 @@ impl AgentConfig for S3taConfig {
             Init::Torch => nodes.net.initial(seed),
             Init::He => {
                 let mut params = nodes.net.initial_he(seed);
+                balance_filters(nodes.net.tensors(), &mut params);
                 self.draw_queries(nodes.net.tensors(), &mut params, seed);
                 params
             }

@@ -39,11 +39,11 @@ typedef struct {
     int inside = row >= 0 && row < (int)H && column >= 0 && column < (int)W;         \
     size_t at = ((size_t)(frame * H + row) * W + column) * C + c;
 
-// Of bytes, as numbers from 0 to 1.
+// Of bytes, times f[0].
 KERNEL(windows_of_bytes) {
     BEGIN
     WINDOW
-    ((float *)a.p[0])[i] = inside ? ((const unsigned char *)a.p[1])[at] * (1.0f / 255.0f) : 0.0f;
+    ((float *)a.p[0])[i] = inside ? ((const unsigned char *)a.p[1])[at] * a.f[0] : 0.0f;
 }
 
 // Of numbers. Pictures whose p[2][frame] is not 0 count as zeros, if there is a p[2].

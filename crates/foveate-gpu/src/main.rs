@@ -520,7 +520,10 @@ fn run_check(check: &Check, device: &Arc<dyn Device>) -> Result<()> {
         let inputs: Vec<f32> = pictures
             .chunks_exact(pixels)
             .flat_map(|picture| {
-                picture.iter().map(|&x| f32::from(x) / 255.0).chain(std::iter::repeat_n(0.0, told_len))
+                picture
+                    .iter()
+                    .map(|&x| f32::from(x) * (config.contrast / 255.0))
+                    .chain(std::iter::repeat_n(0.0, told_len))
             })
             .collect();
         let memories = vec![0.0; student.memory_len() * batch];

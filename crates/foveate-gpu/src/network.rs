@@ -411,7 +411,8 @@ impl Network {
         let pixels = windows.pixels();
         match of {
             Seen::Bytes(all) => {
-                self.ops.windows_of_bytes(windows, all.part(first * pixels, count * pixels), to)
+                let factor = self.config.contrast / 255.0;
+                self.ops.windows_of_bytes(windows, all.part(first * pixels, count * pixels), factor, to)
             }
             Seen::Numbers(all, fresh) => {
                 let fresh = fresh.map(|fresh| fresh.part(first, count));

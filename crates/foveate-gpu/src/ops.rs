@@ -203,16 +203,16 @@ impl Ops {
         unsafe { self.device.clear(at.at, 4 * at.len) }
     }
 
-    /// The windows of pictures of bytes, as numbers from 0 to 1: `[frames, windows, numbers of a window]`.
+    /// The windows of pictures of bytes, multiplied by `factor`: `[frames, windows, numbers of a window]`.
     ///
     /// # Errors
     /// What the driver says.
-    pub fn windows_of_bytes(&self, windows: &Windows, pictures: Bytes, to: Numbers) -> Done {
+    pub fn windows_of_bytes(&self, windows: &Windows, pictures: Bytes, factor: f32, to: Numbers) -> Done {
         let frames = pictures.len / windows.pixels();
         assert_eq!(pictures.len, frames * windows.pixels(), "pictures");
         let threads = frames * windows.count() * windows.len();
         assert_eq!(to.len, threads, "windows");
-        self.launch("windows_of_bytes", &[to.at, pictures.at], windows.sizes(), 0.0, threads)
+        self.launch("windows_of_bytes", &[to.at, pictures.at], windows.sizes(), factor, threads)
     }
 
     /// The windows of pictures; those that are `fresh`, if it is given, count as zeros.

@@ -26,6 +26,7 @@ fn small() -> S3taConfig {
         answer_hidden: vec![11, 10],
         units: 13,
         trunk: 6,
+        contrast: 3.0,
         score_scale: 0.7,
         ..S3taConfig::default()
     }
@@ -63,7 +64,11 @@ fn compare(config: &S3taConfig, steps: usize, batch: usize) {
         .chunks_exact(pixels)
         .zip(told.chunks_exact(told_len))
         .flat_map(|(picture, told)| {
-            picture.iter().map(|&x| f32::from(x) / 255.0).chain(told.iter().copied()).collect::<Vec<_>>()
+            picture
+                .iter()
+                .map(|&x| f32::from(x) * (config.contrast / 255.0))
+                .chain(told.iter().copied())
+                .collect::<Vec<_>>()
         })
         .collect();
     let (d_logits, d_values) = (numbers(8, steps * batch * config.actions), numbers(9, steps * batch));

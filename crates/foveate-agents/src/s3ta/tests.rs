@@ -33,7 +33,7 @@ fn configs() -> Vec<S3taConfig> {
         small(),
         S3taConfig { attention: Source::FixedQuery, basis: Basis::Cosines, score_scale: 0.4, ..small() },
         S3taConfig { attention: Source::KeyNorms, answer_relu: false, trunk: 0, ..small() },
-        S3taConfig { peepholes: true, ..small() },
+        S3taConfig { peepholes: true, contrast: 3.0, ..small() },
         S3taConfig { convolutions: wide, channels: 32, ..small() },
         S3taConfig { units: 0, ..residual.clone() },
         residual,
@@ -109,6 +109,36 @@ fn parameters_are_as_many_as_published() {
         ("value.", 129),
     ] {
         assert_eq!(of(layer), expect, "{layer}");
+    }
+}
+
+/// First weights by He et al. answer to what differs within a filter's window alone; `contrast` makes that larger.
+#[test]
+fn an_even_background_is_not_seen_at_first() {
+    for (torso, first) in [(Torso::Attention, "vision_conv1."), (Torso::Residual, "stage1_conv.")] {
+        let config = S3taConfig { torso, ..small() };
+        let params = config.initial_params(Init::He, Seed::root(4));
+        let mut at = 0;
+        for tensor in config.tensors() {
+            let own = &params[at..at + tensor.len()];
+            at += tensor.len();
+            if tensor.name.starts_with(first) && tensor.shape.len() > 1 {
+                for filter in own.chunks_exact(tensor.shape[1..].iter().product()) {
+                    let (sum, size) =
+                        filter.iter().fold((0.0, 0.0), |(sum, size), w| (sum + w, size + w.abs()));
+                    assert!(f32::abs(sum) < 1e-6 * size && size > 0.1, "{torso:?}: {sum}, {size}");
+                }
+            }
+        }
+    }
+    let seen = |contrast| {
+        let mut to = [0.0; 3];
+        scale(&[0, 51, 255], contrast, &mut to);
+        to
+    };
+    for (contrast, expect) in [(1.0, [0.0, 0.2, 1.0]), (20.0, [0.0, 4.0, 20.0])] {
+        let seen: [f32; 3] = seen(contrast);
+        assert!(seen.iter().zip(expect).all(|(x, y)| (x - y).abs() < 1e-5 * contrast), "{seen:?}");
     }
 }
 
@@ -433,6 +463,7 @@ fn impossible_settings_are_refused() {
         (S3taConfig { frequencies: 65, ..small() }, "frequencies"),
         (S3taConfig { reward_clip: f64::NAN, ..small() }, "reward_clip = NaN"),
         (S3taConfig { score_scale: 0.0, ..small() }, "score_scale = 0; choose"),
+        (S3taConfig { contrast: 0.0, ..small() }, "contrast = 0; choose"),
         (S3taConfig { forget_bias: f32::INFINITY, ..small() }, "forget_bias"),
         (S3taConfig { query_hidden: vec![1; 65], ..small() }, "query_hidden names 65 layers"),
         (S3taConfig { answer_hidden: vec![0], ..small() }, "answer_hidden"),

@@ -13,8 +13,10 @@ except ImportError as error:
     raise Refusal("ale_py cannot be imported (%s); install it with: %s" % (one_line(error), pip("ale-py")))
 
 
-# Games that have an expert, whose choices are those that the game distinguishes.
+# Games that have an expert, whose choices are those that the game distinguishes; and those that have another where no action
+# sticks.
 EXPERTS = {"breakout": BreakoutExpert, "pong": PongExpert}
+EXACT_EXPERTS = {"pong": SearchingPongExpert}
 
 
 class Atari(AtariEnv):
@@ -28,7 +30,9 @@ class Atari(AtariEnv):
         super().__init__(game=game, repeat_action_probability=repeat_action_probability, **settings)
         self.expert = None
         expert = EXPERTS.get(game)
-        if expert and (expert.STICKY or repeat_action_probability == 0):
+        if repeat_action_probability == 0:
+            expert = EXACT_EXPERTS.get(game, expert)
+        if expert:
             self.its_actions = self.ale.getMinimalActionSet()
             self.expert = expert(numpy, self.ale, self.its_actions)
             self.foveate_expert = self.advise

@@ -8,8 +8,6 @@ frames, so an agent can see it. It makes no plan which bricks to hit, so it can 
 class BreakoutExpert:
     """Its advice is a score for each of the four choices."""
 
-    # Whether it plays where actions stick.
-    STICKY = True
     # Where the console keeps the places: columns of the ball and the paddle, and the ball's row (0: there is no ball).
     BALL_X, BALL_Y, PADDLE_X = 99, 101, 72
     # Columns between which the ball stays, the row at which it meets the paddle, and that below which it is lost.

@@ -1,13 +1,16 @@
-"""An expert of Pong: it reads where the ball and the paddle are from the console's memory, goes where the ball will come, and
-tries on the emulator itself which part of the paddle the ball should meet.
+"""Two experts of Pong, which read where the ball and the paddle are from the console's memory, and go where the ball will come.
 
-It decides for four frames at a time, as agents do that repeat each action four times. It plays every point alike: it follows
-the ball until that is near, then takes the first part of the paddle, in a fixed order, that wins the point with this shot. After
-a few points the same few points repeat until the episode ends.
+They decide for four frames at a time, as agents do that repeat each action four times. They differ in which part of the paddle
+the ball should meet, which decides where it flies.
 
-It follows the ball so that an agent can tell its paddle's place: one that sees changes only, as AttentionNeuron's keys do, does
-not see a paddle that rests. With FOLLOW and EFFORT as they are, no two of its states that look alike to an agent that sees
-patches without their places have different choices.
+PongExpert looks that up, by the row and the direction in which the ball comes: what it does follows from the last four frames,
+so an agent can see it. SearchingPongExpert tries it on the emulator itself. It plays every point alike: it follows the ball until
+that is near, then takes the first part of the paddle, in a fixed order, that wins the point with this shot. After a few points
+the same few points repeat until the episode ends.
+
+They follow the ball so that an agent can tell its paddle's place: one that sees changes only, as AttentionNeuron's keys do, does
+not see a paddle that rests. With FOLLOW and EFFORT as they are, no two states of the searching one that look alike to an agent
+that sees patches without their places have different choices.
 """
 
 # Where the console keeps the places: the ball's column and row (0: there is no ball), and the row of our paddle.
@@ -26,6 +29,17 @@ AHEAD, EFFORT = 5, 2.0
 # Rows of the paddle minus rows of the ball when they meet, in the order in which they are tried. Those come first that win most
 # points with few moves.
 OFFSETS = [-1, -2, -3, -4, -6, -7, -5, 2, 3, 1, 0, -9, -12, -15, 4, 6]
+# The offsets of PongExpert, found by playing: for every move of the ball (its rows in the decision in which they meet: up to each
+# of these, or more), and for every band of so many rows in which they meet, the one that won most points, a lost one counting
+# as two and a half.
+MOVES_APART, BAND = [-6, -2, 1, 5], 9
+OFFSET_OF = [
+    [-8, -8, -6, -6, -1, -6, -6, -8, -8, -16, -16, -4, -4, -4, -10, -10, -12, -12, -12],
+    [-16, -16, -8, -8, -14, -16, -7, -2, -16, -10, -10, -1, -1, -8, -8, -4, -5, -5, -10],
+    [-10, -7, -7, -8, -10, -3, -12, -16, -12, -12, -6, -7, -7, -16, -16, -6, -6, -6, -6],
+    [-2, 3, 1, 0, -7, -6, -12, -6, 1, 1, 1, 2, 2, 1, -8, -8, -8, -7, -7],
+    [-2, 0, -7, -7, 4, -12, -12, -8, 3, 4, 4, 3, 1, -7, -7, -7, 3, 3, 2],
+]
 # So many decisions before the ball comes the meeting is planned; decisions that a try takes at most.
 EARLY, TRY = 8, 75
 # A shot whose ball moves by fewer rows in a decision counts as one that does not win; the column from which on it is looked at.
@@ -41,14 +55,12 @@ REMEMBERED = 10_000
 class PongExpert:
     """Its advice is a score for each of the six choices."""
 
-    # Whether it plays where actions stick: it remembers what its tries on the emulator led to.
-    STICKY = False
+    # Decisions before the ball comes by which the paddle should be where it meets it, so that there is time to correct it.
+    READY = 1
 
     def __init__(self, np, ale, actions):
         self.np, self.ale, self.actions = np, ale, actions
         self.paddle = Paddle(np, PUSH, MOVES, AHEAD, EFFORT)
-        # What was found in a state is the same in every episode.
-        self.found = {}
         self.begin()
 
     def begin(self):
@@ -56,8 +68,6 @@ class PongExpert:
         # (ball's column, its row, paddle's row, button) after each of the last frames.
         self.past = []
         self.offset = None
-        # Shots of this point.
-        self.shots = 0
 
     def see(self, action):
         """A frame went by, with this choice."""
@@ -65,8 +75,6 @@ class PongExpert:
         button = {UP: -1, DOWN: 1, 4: -1, 5: 1}.get(action, 0)
         self.past.append((int(ram[BALL_X]), int(ram[BALL_Y]), int(ram[PADDLE_Y]), button))
         del self.past[: -FRAMES - 1]
-        if ram[BALL_Y] == 0:
-            self.shots = 0
 
     def comes(self):
         """How the ball moved in the last decision, if it comes towards us; else None."""
@@ -83,6 +91,12 @@ class PongExpert:
         if speed is None or x >= FACE or (FACE - x) / speed[0] > EARLY:
             return None
         return (FACE - x) / speed[0]
+
+    def meeting(self):
+        """The row at which the ball will come, and its move in that decision; its way is unfolded at the walls."""
+        height, move = BOTTOM - TOP, self.comes()[1]
+        row = (self.past[-1][1] + move * self.left() - TOP) % (2 * height)
+        return (TOP + row, move) if row <= height else (TOP + 2 * height - row, -move)
 
     def advise(self):
         """A score for each choice."""
@@ -104,12 +118,39 @@ class PongExpert:
         if left is None and y > 0:
             target = min(max(y + FOLLOW, HIGHEST), LOWEST)
         if left is not None:
-            # The ball's way, unfolded at the walls.
-            height = BOTTOM - TOP
-            y = (y + self.comes()[1] * left - TOP) % (2 * height)
-            target = min(max(TOP + min(y, 2 * height - y) + offset, HIGHEST), LOWEST)
+            target = min(max(self.meeting()[0] + offset, HIGHEST), LOWEST)
+            left = max(left - self.READY, 0.5) if self.READY else left
         press = self.paddle.press(target, left, paddle, paddle - self.past[-3][2], self.past[-1][3])
         return UP if press < 0 else DOWN if press > 0 else NOTHING
+
+    def best_offset(self):
+        """That of the table."""
+        row, move = self.meeting()
+        flight = sum(move > limit for limit in MOVES_APART)
+        return OFFSET_OF[flight][min(max(int((row - TOP) // BAND), 0), len(OFFSET_OF[0]) - 1)]
+
+
+class SearchingPongExpert(PongExpert):
+    """It remembers what its tries on the emulator led to, so it cannot play where actions stick."""
+
+    READY = 0
+
+    def __init__(self, np, ale, actions):
+        # What was found in a state is the same in every episode.
+        self.found = {}
+        super().__init__(np, ale, actions)
+
+    def begin(self):
+        """An episode begins."""
+        super().begin()
+        # Shots of this point.
+        self.shots = 0
+
+    def see(self, action):
+        """A frame went by, with this choice."""
+        super().see(action)
+        if self.past[-1][1] == 0:
+            self.shots = 0
 
     def best_offset(self):
         """The first offset that wins the point; without one, those that lose no point take turns, so that rallies end."""
