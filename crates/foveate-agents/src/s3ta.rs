@@ -45,7 +45,8 @@ pub struct S3taConfig {
     /// What looks at the picture.
     pub torso: Torso,
     /// What pixels, as numbers from 0 to 1, are multiplied by: 1 is plain. A ball of two pixels changes the sums of large filters
-    /// little; the larger this is, the sooner it is learnt from.
+    /// little; the larger this is, the sooner it is learnt from. Unless it is 1, the first filters of [`Init::He`] sum to zero,
+    /// so that even backgrounds do not become larger with it.
     pub contrast: f32,
     /// Convolutions of the vision core, each followed by relu. Their output has ⌈size / stride⌉ rows and columns, as with
     /// TensorFlow's SAME padding.
@@ -241,7 +242,9 @@ fn balance_filters(tensors: &[TensorShape], params: &mut [f32]) {
         if tensor.name == "vision_conv1.weight" || tensor.name == "stage1_conv.weight" {
             for filter in own.chunks_exact_mut(tensor.shape[1..].iter().product()) {
                 let mean = filter.iter().sum::<f32>() / filter.len() as f32;
-                filter.iter_mut().for_each(|weight| *weight -= mean);
+                for weight in filter {
+                    *weight -= mean;
+                }
             }
         }
         params = rest;
@@ -612,7 +615,9 @@ impl AgentConfig for S3taConfig {
             Init::Torch => nodes.net.initial(seed),
             Init::He => {
                 let mut params = nodes.net.initial_he(seed);
-                balance_filters(nodes.net.tensors(), &mut params);
+                if self.contrast != 1.0 {
+                    balance_filters(nodes.net.tensors(), &mut params);
+                }
                 self.draw_queries(nodes.net.tensors(), &mut params, seed);
                 params
             }

@@ -4,9 +4,11 @@
 
 mod common;
 
+use std::fmt::Write;
 use std::fs;
 
 use common::{Dir, assert_same, check_fails, digits_without_config};
+use sha2::{Digest, Sha256};
 
 /// A small S3TA in a small grid world, seen in colours.
 const SMALL: &str = r#"
@@ -101,4 +103,28 @@ fn a_killed_training_ends_with_the_same_bytes_and_its_heads_are_analysed() {
         &["heads", "weights", "--env", "door-key-5x5", "--episodes", "1"],
         &["no heads that attend to the cells of a picture"],
     );
+}
+
+/// The kept weights of Breakout, and what their card says about them.
+#[test]
+fn the_weights_of_breakout_play_as_their_card_says() {
+    const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../champions/breakout.safetensors");
+    let card = concat!(env!("CARGO_MANIFEST_DIR"), "/../../champions/breakout.md");
+    let card = fs::read_to_string(card).expect("the card");
+    let file = fs::read(FILE).expect("the weights");
+    let mut sum = String::new();
+    for byte in Sha256::digest(&file) {
+        let _ = write!(sum, "{byte:02x}");
+    }
+    assert!(card.contains(&sum), "champions/breakout.md must name the file's SHA-256, {sum}");
+    if std::env::var_os("FOVEATE_PYTHON").is_none() {
+        eprintln!("skipped: FOVEATE_PYTHON names no Python with ale-py; run cargo xtask test");
+        return;
+    }
+    let report = Dir::new().json(&["eval", FILE, "--seeds", "0..2", "--json"]);
+    for seed in 0..2 {
+        let row = format!("| {seed} | {} | {} |", report["returns"][seed], report["lengths"][seed]);
+        let row = row.replace(".0 |", " |");
+        assert!(card.contains(&row), "{row}");
+    }
 }

@@ -142,9 +142,9 @@ pub static PRESETS: Registry<Preset> = Registry::new(
         },
         &Preset {
             name: "s3ta-pong",
-            summary: "S3TA for few cores in Pong with a few sticky actions, taught by an expert",
+            summary: "S3TA in Pong, taught by an expert that reads the game's memory",
             agent: "s3ta",
-            open: false,
+            open: true,
             text: include_str!("../presets/s3ta-pong.toml"),
         },
         &Preset {

@@ -4,10 +4,12 @@
 class Paddle:
     """In each of its moves it goes half as far as in the last one, and `push` towards the button. A decision is so many moves,
     of which the first one still has the button of the decision before. `ahead` decisions are planned at most, and a button
-    costs `effort`, in the unit of the places, so that the paddle rests rather than trembles."""
+    costs `effort`, in the unit of the places, so that the paddle rests rather than trembles. With `haste` 0 it moves as late as
+    it can; else how far it is from its target in each decision on the way counts so much, and what it does is easier to see."""
 
-    def __init__(self, np, push, moves, ahead, effort):
+    def __init__(self, np, push, moves, ahead, effort, haste=0.0):
         self.np, self.push, self.moves, self.ahead, self.effort = np, push, moves, ahead, effort
+        self.haste = haste
         self.plans, self.effects = [], []
         for decisions in range(1, ahead + 1):
             plans = np.array(np.meshgrid(*[[0, -1, 1]] * decisions, indexing="ij")).reshape(decisions, -1).T
@@ -44,6 +46,8 @@ class Paddle:
         # Where it is at that time, between two decisions.
         there = before + (end - before) * part
         cost = abs(there - target) + 0.25 * abs(end - target) + self.effort * abs(plans).sum(axis=1)
+        if self.haste:
+            cost += self.haste * abs(places - target).sum(axis=1)
         return int(plans[int(self.np.argmin(cost))][0])
 
 

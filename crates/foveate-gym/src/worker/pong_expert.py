@@ -24,8 +24,10 @@ FOLLOW = -4
 # The paddle moves in every second frame: by half of its last move, and by so much towards the button of the two frames before.
 PUSH = 5.8
 FRAMES, MOVES = 4, 2
-# Decisions that are planned, and what a button costs in rows, so that the paddle rests rather than trembles.
+# Decisions that are planned, and what a button costs in rows, so that the paddle rests rather than trembles; for PongExpert also
+# what a row costs by which the paddle is off in a decision on its way.
 AHEAD, EFFORT = 5, 2.0
+HASTY_EFFORT, HASTE = 8.0, 1.0
 # Rows of the paddle minus rows of the ball when they meet, in the order in which they are tried. Those come first that win most
 # points with few moves.
 OFFSETS = [-1, -2, -3, -4, -6, -7, -5, 2, 3, 1, 0, -9, -12, -15, 4, 6]
@@ -60,7 +62,7 @@ class PongExpert:
 
     def __init__(self, np, ale, actions):
         self.np, self.ale, self.actions = np, ale, actions
-        self.paddle = Paddle(np, PUSH, MOVES, AHEAD, EFFORT)
+        self.paddle = Paddle(np, PUSH, MOVES, AHEAD, HASTY_EFFORT, HASTE)
         self.begin()
 
     def begin(self):
@@ -136,9 +138,10 @@ class SearchingPongExpert(PongExpert):
     READY = 0
 
     def __init__(self, np, ale, actions):
+        super().__init__(np, ale, actions)
+        self.paddle = Paddle(np, PUSH, MOVES, AHEAD, EFFORT)
         # What was found in a state is the same in every episode.
         self.found = {}
-        super().__init__(np, ale, actions)
 
     def begin(self):
         """An episode begins."""

@@ -8,6 +8,8 @@ use crate::figure::{Anchor, Drawing, Ink, LETTERS};
 
 /// Brightness of what gets no attention.
 const DARKEST: f64 = 0.25;
+/// How much of white is laid over what gets most.
+const WHITE: f64 = 0.5;
 
 /// Head `head` of `[heads, cells]`.
 pub(super) fn head(of: &[f32], cells: usize, head: usize) -> Vec<f64> {
@@ -42,7 +44,8 @@ fn enlarged(values: &[f64], grid: PatchGrid, width: usize, height: usize) -> Vec
     out
 }
 
-/// The picture, dark where the weights are small: brightness b + (1 − b) · weight / largest weight with b = 0.25.
+/// The picture, dark where the weights are small: with w = weight / largest weight, its brightness is b + (1 − b) · w with b = 0.25,
+/// and white is laid over it by 0.5 · w, so that an attended place is seen on a black ground, too.
 pub(super) fn bright(picture: Image<'_>, grid: PatchGrid, weights: &[f64]) -> ImageBuf {
     let (width, height) = (picture.width(), picture.height());
     let values = enlarged(weights, grid, width, height);
@@ -50,9 +53,10 @@ pub(super) fn bright(picture: Image<'_>, grid: PatchGrid, weights: &[f64]) -> Im
     let mut out = ImageBuf::black(width, height);
     let pixels = out.rgb_mut().as_chunks_mut::<3>().0.iter_mut().zip(picture.rgb().as_chunks::<3>().0);
     for ((to, from), value) in pixels.zip(values) {
-        let share = DARKEST + (1.0 - DARKEST) * (value / most).clamp(0.0, 1.0);
+        let weight = (value / most).clamp(0.0, 1.0);
+        let (share, white) = (DARKEST + (1.0 - DARKEST) * weight, WHITE * weight);
         for (to, &from) in to.iter_mut().zip(from) {
-            *to = (f64::from(from) * share).round() as u8;
+            *to = (f64::from(from) * share * (1.0 - white) + 255.0 * white).round() as u8;
         }
     }
     out
@@ -101,14 +105,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_largest_weight_keeps_its_brightness_and_none_a_quarter() {
+    fn the_largest_weight_is_lit_and_none_leaves_a_quarter() {
         let rgb = vec![200; 6 * 2 * 3];
         let picture = Image::new(6, 2, &rgb).expect("sizes agree");
         let grid = PatchGrid::tile(3, 1, 1, 1).expect("fits");
         let out = bright(picture, grid, &[0.0, 0.0, 0.8]);
         let row: Vec<u8> = out.rgb().chunks(3).take(6).map(|pixel| pixel[0]).collect();
-        assert_eq!((row[0], row[1], row[5]), (50, 50, 200));
-        assert!(row[3] > 50 && row[3] < row[4] && row[4] < 200, "{row:?}");
+        assert_eq!((row[0], row[1], row[5]), (50, 50, 228));
+        assert!(row[3] > 50 && row[3] < row[4] && row[4] < 228, "{row:?}");
+        let black = bright(Image::new(6, 2, &[0; 6 * 2 * 3]).expect("sizes agree"), grid, &[0.0, 0.0, 0.8]);
+        assert_eq!((black.rgb()[0], black.rgb()[15]), (0, 128));
     }
 
     #[test]

@@ -140,7 +140,7 @@ fn overlays<S>(job: &Job<'_, S>, moments: &[Shown]) -> Figure {
     Figure {
         name: "overlays",
         title: "Where each head attends".into(),
-        caption: "Moments of the first episode. Bright is attended: the brightest place of a picture has the head's largest \
+        caption: "Moments of the first episode. Bright is attended: the whitest place of a picture has the head's largest \
                   weight, what gets none keeps a quarter of its brightness."
             .into(),
         wide: true,
