@@ -5,17 +5,24 @@ use foveate_core::{Attention, Image, ImageBuf, PatchGrid, PixelShape, Pixels, To
 use crate::charts::glow;
 use crate::enlarge_bilinear;
 
-/// The picture that patches of `grid` lie in: of a stack of frames the newest one when the grid is that of one frame, else all
+/// Whether `grid` lies over each frame of a stack, and not over all of them, one below the other: whether its proportions are nearer
+/// to those of a frame. Its sides may be others, since an agent may see pictures smaller, or attend to the cells of a feature map.
+pub(crate) fn lies_over_one_frame(grid: PatchGrid, shape: PixelShape) -> bool {
+    // The grid's height in frames, where its width is that of a frame.
+    let tall = (grid.height() * shape.width) as f64 / (grid.width() * shape.height).max(1) as f64;
+    tall * tall < shape.frames as f64
+}
+
+/// The picture that patches of `grid` lie in: of a stack of frames the newest one when the grid lies over one frame, else all
 /// frames one below the other. Pictures that are not RGB are written to `scratch`.
 pub fn attended_picture<'s>(
     pixels: Pixels<'s>,
     grid: Option<PatchGrid>,
     scratch: &'s mut Vec<u8>,
 ) -> Image<'s> {
-    let (width, height) = (pixels.width(), pixels.height());
     let one = PixelShape { frames: 1, ..pixels.shape() };
     let newest = match grid {
-        Some(grid) if (grid.width(), grid.height()) == (width, height) => {
+        Some(grid) if lies_over_one_frame(grid, pixels.shape()) => {
             pixels.frames().checked_sub(1).and_then(|last| Pixels::new(one, pixels.frame(last)?))
         }
         _ => None,
@@ -179,8 +186,11 @@ mod tests {
         let pixels = Pixels::new(shape, &bytes).expect("24 bytes");
         let grid = |height| PatchGrid::tile(4, height, 2, 2).expect("fits");
         let mut scratch = vec![];
-        let newest = attended_picture(pixels, Some(grid(2)), &mut scratch);
-        assert_eq!((newest.width(), newest.height(), newest.rgb()[0]), (4, 2, 16));
+        // Cells of a feature map with half of the sides, too.
+        for one in [grid(2), PatchGrid::tile(2, 1, 1, 1).expect("fits")] {
+            let newest = attended_picture(pixels, Some(one), &mut scratch);
+            assert_eq!((newest.width(), newest.height(), newest.rgb()[0]), (4, 2, 16));
+        }
         for all in [Some(grid(6)), None] {
             let image = attended_picture(pixels, all, &mut scratch);
             assert_eq!((image.width(), image.height(), image.rgb()[0]), (4, 6, 0));

@@ -4,6 +4,7 @@ use foveate_core::{Env, Image, ImageBuf, Observation, PatchGrid, PixelShape, Pix
 
 use super::StudyError;
 use crate::OriginalOrder;
+use crate::overlay::lies_over_one_frame;
 
 /// What the blind agent is shown.
 const GREY: u8 = 127;
@@ -49,10 +50,10 @@ impl SeenPicture {
 
     fn new(pixels: Pixels<'_>, grid: Option<PatchGrid>, order: Option<&[u32]>) -> Self {
         let shape = pixels.shape();
-        let of_one_frame = |grid: PatchGrid| (grid.width(), grid.height()) == (shape.width, shape.height);
-        let parts = if grid.is_some_and(of_one_frame) { shape.frames } else { 1 };
+        let parts = if grid.is_some_and(|grid| lies_over_one_frame(grid, shape)) { shape.frames } else { 1 };
         let mut picture = pixels.to_image();
-        let order = grid.filter(|&grid| of_one_frame(grid)).and_then(|grid| {
+        let same_sides = |grid: &PatchGrid| (grid.width(), grid.height()) == (shape.width, shape.height);
+        let order = grid.filter(same_sides).and_then(|grid| {
             let order = OriginalOrder::new(order?, picture.width(), picture.height(), shape.frames)?;
             let same = (grid.patch(), grid.stride(), grid.len())
                 == (order.patch(), order.patch(), order.places().len());
@@ -195,6 +196,7 @@ mod tests {
                 (grid(2), Some(&[1, 0][..]), 2),
                 (grid(2), Some(&[1, 1]), 2),
                 (grid(4), Some(&[1, 0]), 1),
+                (PatchGrid::tile(2, 1, 1, 1).ok(), Some(&[1, 0]), 2),
                 (None, Some(&[1, 0]), 1),
             ] {
                 let seen = SeenPicture::new(pixels, grid, order);
