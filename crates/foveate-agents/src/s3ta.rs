@@ -47,7 +47,7 @@ pub struct S3taConfig {
     /// What pixels, as numbers from 0 to 1, are multiplied by: 1 is plain. A ball of two pixels changes the sums of large filters
     /// little; the larger this is, the sooner it is learnt from. Unless it is 1, the first filters of [`Init::He`] sum to zero,
     /// so that even backgrounds do not become larger with it.
-    pub contrast: f32,
+    pub pixel_scale: f32,
     /// Convolutions of the vision core, each followed by relu. Their output has ⌈size / stride⌉ rows and columns, as with
     /// TensorFlow's SAME padding.
     pub convolutions: Vec<ConvolutionLayer>,
@@ -133,7 +133,7 @@ impl Default for S3taConfig {
             view: [210, 160, 3],
             actions: 18,
             torso: Torso::default(),
-            contrast: 1.0,
+            pixel_scale: 1.0,
             convolutions: vec![layer(32, 8, 4), layer(64, 4, 2)],
             normalise: false,
             channels: 128,
@@ -226,9 +226,9 @@ impl S3taConfig {
     }
 }
 
-/// Writes a picture as the network sees it, from 0 to `contrast`.
-fn scale(pixels: &[u8], contrast: f32, to: &mut [f32]) {
-    let factor = contrast / 255.0;
+/// Writes a picture as the network sees it, from 0 to `pixel_scale`.
+fn scale(pixels: &[u8], pixel_scale: f32, to: &mut [f32]) {
+    let factor = pixel_scale / 255.0;
     for (to, &byte) in to.iter_mut().zip(pixels) {
         *to = f32::from(byte) * factor;
     }
@@ -371,7 +371,7 @@ impl S3taAgent {
         told: &mut [f32],
     ) -> Result<(), PolicyError> {
         self.config.look(observation, pixels)?;
-        scale(pixels, self.config.contrast, picture);
+        scale(pixels, self.config.pixel_scale, picture);
         let last = LastStep { action: context.choice.map(Action::Discrete), reward: context.reward };
         self.config.tell(last, told)
     }
@@ -615,7 +615,7 @@ impl AgentConfig for S3taConfig {
             Init::Torch => nodes.net.initial(seed),
             Init::He => {
                 let mut params = nodes.net.initial_he(seed);
-                if self.contrast != 1.0 {
+                if self.pixel_scale != 1.0 {
                     balance_filters(nodes.net.tensors(), &mut params);
                 }
                 self.draw_queries(nodes.net.tensors(), &mut params, seed);

@@ -522,7 +522,7 @@ fn run_check(check: &Check, device: &Arc<dyn Device>) -> Result<()> {
             .flat_map(|picture| {
                 picture
                     .iter()
-                    .map(|&x| f32::from(x) * (config.contrast / 255.0))
+                    .map(|&x| f32::from(x) * (config.pixel_scale / 255.0))
                     .chain(std::iter::repeat_n(0.0, told_len))
             })
             .collect();

@@ -411,7 +411,7 @@ impl Network {
         let pixels = windows.pixels();
         match of {
             Seen::Bytes(all) => {
-                let factor = self.config.contrast / 255.0;
+                let factor = self.config.pixel_scale / 255.0;
                 self.ops.windows_of_bytes(windows, all.part(first * pixels, count * pixels), factor, to)
             }
             Seen::Numbers(all, fresh) => {

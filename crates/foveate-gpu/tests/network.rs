@@ -26,7 +26,7 @@ fn small() -> S3taConfig {
         answer_hidden: vec![11, 10],
         units: 13,
         trunk: 6,
-        contrast: 3.0,
+        pixel_scale: 3.0,
         score_scale: 0.7,
         ..S3taConfig::default()
     }
@@ -66,7 +66,7 @@ fn compare(config: &S3taConfig, steps: usize, batch: usize) {
         .flat_map(|(picture, told)| {
             picture
                 .iter()
-                .map(|&x| f32::from(x) * (config.contrast / 255.0))
+                .map(|&x| f32::from(x) * (config.pixel_scale / 255.0))
                 .chain(told.iter().copied())
                 .collect::<Vec<_>>()
         })

@@ -103,8 +103,8 @@ fn check(config: &S3taConfig) -> Result<(), PolicyError> {
     if !(config.score_scale > 0.0 && config.score_scale <= 100.0) {
         return bad(format!("score_scale = {}; choose from above 0 to 100", config.score_scale));
     }
-    if !(config.contrast > 0.0 && config.contrast <= 1000.0) {
-        return bad(format!("contrast = {}; choose from above 0 to 1000", config.contrast));
+    if !(config.pixel_scale > 0.0 && config.pixel_scale <= 1000.0) {
+        return bad(format!("pixel_scale = {}; choose from above 0 to 1000", config.pixel_scale));
     }
     if !(-100.0..=100.0).contains(&config.forget_bias) {
         return bad(format!("forget_bias = {}; choose from -100 to 100", config.forget_bias));

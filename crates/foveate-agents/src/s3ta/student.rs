@@ -101,7 +101,7 @@ impl S3taStudent {
         let mut inputs = vec![0.0; steps.len() * (pixels + told)];
         for (to, step) in inputs.chunks_exact_mut(pixels + told).zip(steps) {
             demonstration.pictures.unpack(step, &mut bytes).expect("a picture per step");
-            scale(&bytes, self.config.contrast, &mut to[..pixels]);
+            scale(&bytes, self.config.pixel_scale, &mut to[..pixels]);
             to[pixels..].copy_from_slice(&demonstration.inputs[step * told..][..told]);
         }
         inputs
@@ -205,7 +205,7 @@ impl ActorCritic for S3taStudent {
         let (picture, told) = codes[begin..].split_at_mut(self.config.pixels());
         let mut pixels = vec![0; picture.len()];
         self.config.look(observation, &mut pixels)?;
-        scale(&pixels, self.config.contrast, picture);
+        scale(&pixels, self.config.pixel_scale, picture);
         self.config.tell(last, told)
     }
 

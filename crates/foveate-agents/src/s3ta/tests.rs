@@ -33,7 +33,7 @@ fn configs() -> Vec<S3taConfig> {
         small(),
         S3taConfig { attention: Source::FixedQuery, basis: Basis::Cosines, score_scale: 0.4, ..small() },
         S3taConfig { attention: Source::KeyNorms, answer_relu: false, trunk: 0, ..small() },
-        S3taConfig { peepholes: true, contrast: 3.0, ..small() },
+        S3taConfig { peepholes: true, pixel_scale: 3.0, ..small() },
         S3taConfig { convolutions: wide, channels: 32, ..small() },
         S3taConfig { units: 0, ..residual.clone() },
         residual,
@@ -112,11 +112,11 @@ fn parameters_are_as_many_as_published() {
     }
 }
 
-/// With `contrast`, first weights by He et al. answer to what differs within a filter's window alone.
+/// With `pixel_scale`, first weights by He et al. answer to what differs within a filter's window alone.
 #[test]
 fn an_even_background_is_not_seen_at_first() {
     for (torso, first) in [(Torso::Attention, "vision_conv1."), (Torso::Residual, "stage1_conv.")] {
-        let config = S3taConfig { torso, contrast: 2.0, ..small() };
+        let config = S3taConfig { torso, pixel_scale: 2.0, ..small() };
         let params = config.initial_params(Init::He, Seed::root(4));
         let mut at = 0;
         for tensor in config.tensors() {
@@ -131,14 +131,14 @@ fn an_even_background_is_not_seen_at_first() {
             }
         }
     }
-    let seen = |contrast| {
+    let seen = |pixel_scale| {
         let mut to = [0.0; 3];
-        scale(&[0, 51, 255], contrast, &mut to);
+        scale(&[0, 51, 255], pixel_scale, &mut to);
         to
     };
-    for (contrast, expect) in [(1.0, [0.0, 0.2, 1.0]), (20.0, [0.0, 4.0, 20.0])] {
-        let seen: [f32; 3] = seen(contrast);
-        assert!(seen.iter().zip(expect).all(|(x, y)| (x - y).abs() < 1e-5 * contrast), "{seen:?}");
+    for (pixel_scale, expect) in [(1.0, [0.0, 0.2, 1.0]), (20.0, [0.0, 4.0, 20.0])] {
+        let seen: [f32; 3] = seen(pixel_scale);
+        assert!(seen.iter().zip(expect).all(|(x, y)| (x - y).abs() < 1e-5 * pixel_scale), "{seen:?}");
     }
 }
 
@@ -463,7 +463,7 @@ fn impossible_settings_are_refused() {
         (S3taConfig { frequencies: 65, ..small() }, "frequencies"),
         (S3taConfig { reward_clip: f64::NAN, ..small() }, "reward_clip = NaN"),
         (S3taConfig { score_scale: 0.0, ..small() }, "score_scale = 0; choose"),
-        (S3taConfig { contrast: 0.0, ..small() }, "contrast = 0; choose"),
+        (S3taConfig { pixel_scale: 0.0, ..small() }, "pixel_scale = 0; choose"),
         (S3taConfig { forget_bias: f32::INFINITY, ..small() }, "forget_bias"),
         (S3taConfig { query_hidden: vec![1; 65], ..small() }, "query_hidden names 65 layers"),
         (S3taConfig { answer_hidden: vec![0], ..small() }, "answer_hidden"),
