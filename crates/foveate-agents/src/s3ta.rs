@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::config::{ConvolutionLayer, bad, check_params};
-use crate::params::{Params, forward_params};
+use crate::params::{Params, forward_params, starts};
 use crate::probabilities::probabilities;
 use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
 
@@ -170,16 +170,13 @@ impl S3taConfig {
     /// Draws the biases with which queries ask for contents from the standard normal distribution. With zeros, the queries of
     /// an empty state are zero: attention is even, and neither queries nor keys have a gradient.
     fn draw_queries(&self, tensors: &[TensorShape], params: &mut [f32], seed: Seed) {
-        let mut params = params;
-        for tensor in tensors {
-            let (own, rest) = params.split_at_mut(tensor.len());
+        for (tensor, start) in tensors.iter().zip(starts(tensors)) {
             if tensor.name == "query.bias" {
                 let mut rng = seed.child("query", 0).rng();
-                for query in own.chunks_exact_mut(self.key_width()) {
+                for query in params[start..][..tensor.len()].chunks_exact_mut(self.key_width()) {
                     query[..self.keys].fill_with(|| rng.normal() as f32);
                 }
             }
-            params = rest;
         }
     }
 
@@ -236,18 +233,16 @@ fn scale(pixels: &[u8], pixel_scale: f32, to: &mut [f32]) {
 
 /// Subtracts its mean from every filter that the picture meets first, so that none answers to an even background.
 fn balance_filters(tensors: &[TensorShape], params: &mut [f32]) {
-    let mut params = params;
-    for tensor in tensors {
-        let (own, rest) = params.split_at_mut(tensor.len());
+    for (tensor, start) in tensors.iter().zip(starts(tensors)) {
         if tensor.name == "vision_conv1.weight" || tensor.name == "stage1_conv.weight" {
-            for filter in own.chunks_exact_mut(tensor.shape[1..].iter().product()) {
-                let mean = filter.iter().sum::<f32>() / filter.len() as f32;
+            let size = tensor.shape[1..].iter().product();
+            for filter in params[start..][..tensor.len()].chunks_exact_mut(size) {
+                let mean = filter.iter().sum::<f32>() / size as f32;
                 for weight in filter {
                     *weight -= mean;
                 }
             }
         }
-        params = rest;
     }
 }
 
