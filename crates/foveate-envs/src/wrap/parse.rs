@@ -23,6 +23,8 @@ pub struct Wrappers {
     pub grey: Option<Grey>,
     /// Another size of the picture.
     pub resize: Option<Resize>,
+    /// Brightness of the background: every byte becomes its distance from this one.
+    pub background: Option<u8>,
     /// Rows of the picture that become black.
     pub blank: Blank,
     /// Shows several observations at once.
@@ -76,8 +78,12 @@ pub fn catalogue() -> &'static [(&'static str, &'static str)] {
         ),
         ("resize:84x84", "another size, as Pillow's bilinear; resize:84x84:area as OpenCV's INTER_AREA"),
         (
+            "background:87",
+            "every byte becomes its distance from this one, after resize: a background so bright becomes black",
+        ),
+        (
             "blank:bottom=12",
-            "makes so many rows at the bottom black, after resize; blank:top=10 those at the top",
+            "makes so many rows at the bottom black, after background; blank:top=10 those at the top",
         ),
         ("stack:4", "the last so many observations at once; stack:colors the last three as red, green, blue"),
         ("clip", "rewards become -1, 0 or 1"),
@@ -105,7 +111,7 @@ impl Blank {
     }
 
     /// Makes the rows of `picture`, `[height, row]`, black.
-    pub(super) fn apply(self, picture: &mut [u8], row: usize) {
+    fn apply(self, picture: &mut [u8], row: usize) {
         let (top, bottom) = (self.top.unwrap_or(0) * row, self.bottom.unwrap_or(0) * row);
         picture[..top].fill(0);
         let end = picture.len();
@@ -182,6 +188,7 @@ impl Wrappers {
                 let (width, height) = size.ok_or_else(|| bad(part, &why()))?;
                 self.resize.replace(Resize { width, height, area }).is_none()
             }
+            "background" => self.background.replace(whole(1, 255)? as u8).is_none(),
             "blank" => {
                 let why = || format!("write it as blank:top=ROWS or blank:bottom=ROWS, from 1 to {MAX_SIDE}");
                 let (edge, rows) =
@@ -216,11 +223,22 @@ impl Wrappers {
         *self == Wrappers::default()
     }
 
+    /// Takes the background out of `picture`, `[height, row]`, and makes rows at its edges black.
+    pub(super) fn clear(&self, picture: &mut [u8], row: usize) {
+        if let Some(background) = self.background {
+            for byte in &mut *picture {
+                *byte = byte.abs_diff(background);
+            }
+        }
+        self.blank.apply(picture, row);
+    }
+
     /// Whether observations are changed.
     pub(super) const fn looks(&self) -> bool {
         self.max
             || self.grey.is_some()
             || self.resize.is_some()
+            || self.background.is_some()
             || self.blank.rows() > 0
             || self.stack.is_some()
     }
@@ -232,7 +250,7 @@ mod tests {
 
     #[test]
     fn wrappers_are_read_in_any_order() {
-        let all = "limit:9+clip+stack:3+blank:bottom=2+blank:top=1+resize:8x6:area+grey+lives+noop:2+max+repeat:4+sticky:0.5";
+        let all = "limit:9+clip+stack:3+blank:bottom=2+blank:top=1+background:7+resize:8x6:area+grey+lives+noop:2+max+repeat:4+sticky:0.5";
         let expect = Wrappers {
             sticky: Some(0.5),
             repeat: Some(4),
@@ -241,6 +259,7 @@ mod tests {
             lives: true,
             grey: Some(Grey::Pillow),
             resize: Some(Resize { width: 8, height: 6, area: true }),
+            background: Some(7),
             blank: Blank { top: Some(1), bottom: Some(2) },
             stack: Some(Stack::Rows(3)),
             clip: true,
@@ -266,6 +285,10 @@ mod tests {
             ("resize:0x4", "resize:WIDTHxHEIGHT"),
             ("resize:84x84:cubic", "resize:WIDTHxHEIGHT"),
             ("grey:x", "choose grey, grey:ale or grey:opencv"),
+            ("background", "write it as background:NUMBER, from 1 to 255"),
+            ("background:0", "from 1 to 255"),
+            ("background:256", "from 1 to 255"),
+            ("background:7+background:7", "background is there twice"),
             ("blank", "blank:top=ROWS or blank:bottom=ROWS, from 1 to 4096"),
             ("blank:12", "blank:top=ROWS"),
             ("blank:left=12", "blank:top=ROWS"),
