@@ -358,7 +358,7 @@ impl Gemm {
 }
 
 /// The tile with the most rows.
-const MOST_ROWS: usize = 8;
+const MOST_ROWS: usize = 16;
 /// The tile with the most columns.
 const MOST_COLUMNS: usize = 48;
 
@@ -389,9 +389,9 @@ impl Task for Product<'_> {
     fn run<I: Isa>(self, isa: I) {
         // As many sums as the registers hold, of 32 or of 16: with four rows of three, of 16, one is spilled.
         if I::ROWS == 4 {
-            self.in_tiles::<I, Sixteen, 8, 8>(isa);
+            self.in_tiles::<I, Sixteen, 16, 8, 8>(isa);
         } else {
-            self.in_tiles::<I, Eight, 6, 3>(isa);
+            self.in_tiles::<I, Eight, 12, 6, 3>(isa);
         }
     }
 }
@@ -406,6 +406,8 @@ pub(crate) trait Register {
     fn load<I: Isa>(isa: I, from: &[f32]) -> Self::V<I>;
     fn store<I: Isa>(v: Self::V<I>, to: &mut [f32]);
     fn mul_add<I: Isa>(a: Self::V<I>, b: Self::V<I>, c: Self::V<I>) -> Self::V<I>;
+    fn add<I: Isa>(a: Self::V<I>, b: Self::V<I>) -> Self::V<I>;
+    fn sub<I: Isa>(a: Self::V<I>, b: Self::V<I>) -> Self::V<I>;
 }
 
 macro_rules! register {
@@ -431,6 +433,14 @@ macro_rules! register {
             fn mul_add<I: Isa>(a: I::$v, b: I::$v, c: I::$v) -> I::$v {
                 a.mul_add(b, c)
             }
+            #[inline(always)]
+            fn add<I: Isa>(a: I::$v, b: I::$v) -> I::$v {
+                a.add(b)
+            }
+            #[inline(always)]
+            fn sub<I: Isa>(a: I::$v, b: I::$v) -> I::$v {
+                a.sub(b)
+            }
         }
     };
 }
@@ -441,9 +451,9 @@ register!(Sixteen, 16, V16, splat16, load16);
 type Sums<I, L, const R: usize, const W: usize> = [[<L as Register>::V<I>; W]; R];
 
 impl Product<'_> {
-    /// Tiles of one and two registers have `R` rows, tiles of three have `R3`.
+    /// Tiles of one register have `R1` rows, tiles of two have `R2`, tiles of three have `R3`.
     #[inline(always)]
-    fn in_tiles<I: Isa, L: Register, const R: usize, const R3: usize>(mut self, isa: I) {
+    fn in_tiles<I: Isa, L: Register, const R1: usize, const R2: usize, const R3: usize>(mut self, isa: I) {
         let (columns, terms) = (self.b.cols(), self.a.cols());
         for at in (0..terms).step_by(DEPTH) {
             let terms = (at, DEPTH.min(terms - at));
@@ -452,12 +462,12 @@ impl Product<'_> {
                 // As few registers as hold the columns, in tiles of two, and one of three if they are odd.
                 let left = columns - first;
                 match left.div_ceil(L::N) {
-                    1 => self.columns::<I, L, R, 1>(isa, terms, first),
+                    1 => self.columns::<I, L, R1, 1>(isa, terms, first),
                     registers if registers % 2 == 1 => {
                         self.columns::<I, L, R3, 3>(isa, terms, first);
                         first += L::N;
                     }
-                    _ => self.columns::<I, L, R, 2>(isa, terms, first),
+                    _ => self.columns::<I, L, R2, 2>(isa, terms, first),
                 }
                 first += 2 * L::N;
             }
@@ -646,7 +656,7 @@ fn pack_left<const R: usize>(a: View<'_>, places: [usize; R], (at, depth): (usiz
 /// Copies `wide` columns from `first` on to the first numbers of every `width`; if they are fewer than a register has,
 /// zeros follow.
 #[inline(always)]
-fn pack_right<I: Isa, L: Register>(
+pub(crate) fn pack_right<I: Isa, L: Register>(
     isa: I,
     b: View<'_>,
     (at, depth): (usize, usize),
@@ -795,7 +805,7 @@ mod tests {
         type Out = ();
         #[inline(always)]
         fn run<I: Isa>(self, isa: I) {
-            self.0.in_tiles::<I, Sixteen, 8, 8>(isa);
+            self.0.in_tiles::<I, Sixteen, 16, 8, 8>(isa);
         }
     }
 

@@ -17,6 +17,7 @@
 //! * [`elementwise`]: activations, softmax and normalisation, with their gradients.
 //! * [`conv_gradient`]: gradients of convolutions, without the products with zeros.
 //! * [`gemm`]: matrix products in single precision, for layers and their gradients.
+//! * [`winograd`]: the costly steps of a convolution of 3 × 3 pixels with fewer multiplications.
 //! * [`libm`]: sine, cosine and square in double precision, with the bits of the C library.
 //! * [`plain`]: plain Rust, compiled for the instruction set of the processor.
 //! * [`peak`]: the most that a core computes, for measurements.
@@ -59,6 +60,7 @@ pub mod sensory;
 mod threads;
 pub mod top_k;
 pub mod vote;
+pub mod winograd;
 
 pub use embedded::Embedded;
 pub use level::Level;

@@ -1,8 +1,8 @@
 //! CPU time of a step of DeepMind Control's tasks from pixels and of a decision on them.
 //!
-//! `cargo run --release -p foveate-registry --example pixel_steps` prints one JSON object: per task the milliseconds of this thread
-//! for a step of the world with its picture of 100 × 100 pixels (`world_ms`), and with a decision of IAP (`ReLU` features, patches of
-//! 7 pixels at a distance of 4) besides (`ms`).
+//! `cargo run --release -p foveate-registry --example pixel_steps -- [TASK]` prints one JSON object: per task, or of one, the
+//! milliseconds of this thread for a step of the world with its picture of 100 × 100 pixels (`world_ms`), and with a decision of IAP
+//! (`ReLU` features, patches of 7 pixels at a distance of 4) besides (`ms`).
 
 #![allow(clippy::print_stdout, reason = "what the example is for")]
 
@@ -17,8 +17,10 @@ const STEPS: usize = 400;
 const ROUNDS: usize = 5;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let only = std::env::args().nth(1);
     let mut rows = Vec::new();
-    for world in WORLDS.iter().filter(|world| world.needs_library && world.family.is_none()) {
+    let tasks = WORLDS.iter().filter(|world| world.needs_library && world.family.is_none());
+    for world in tasks.filter(|world| only.as_ref().is_none_or(|only| only == world.name)) {
         for antialias in ["true", "false"] {
             let request = EnvRequest {
                 id: world.name.into(),

@@ -279,9 +279,9 @@ impl Layer for Conv {
             return;
         }
         if let Some(fewer) = self.winograd(shapes[0]) {
-            let (gemm, room) = work.room(fewer.room());
+            let (_, room) = work.room(fewer.room());
             let bias = self.bias.then_some(bias);
-            fewer.forward(level, gemm, (&params[..n * k], bias), inputs[0], output, room);
+            fewer.forward(level, (&params[..n * k], bias), inputs[0], output, room);
             return;
         }
         let (len, together) = (len_of(shapes[0]), windows.together(n));

@@ -15,6 +15,7 @@
 use foveate_kernels::Level;
 use foveate_kernels::gemm::{Axis, Gemm, View};
 use foveate_kernels::plain::Plain;
+use foveate_kernels::winograd::{Places, Shape};
 
 /// Numbers that the transforms handle at a time.
 const LANES: usize = 8;
@@ -87,10 +88,8 @@ struct PixelsBack;
 struct Filters;
 /// Its transpose.
 struct FiltersBack;
-/// Of outputs: 2 to 4.
+/// Of gradients of outputs: 2 to 4. Its transpose makes the outputs.
 struct Outputs;
-/// Its transpose, which makes the outputs.
-struct OutputsBack;
 
 impl Transform<4, 4> for Pixels {
     #[inline(always)]
@@ -126,13 +125,6 @@ impl Transform<2, 4> for Outputs {
     #[inline(always)]
     fn apply([a, b]: [Lane; 2]) -> [Lane; 4] {
         [a, add(a, b), sub(a, b), sub([0.0; LANES], b)]
-    }
-}
-
-impl Transform<4, 2> for OutputsBack {
-    #[inline(always)]
-    fn apply([a, b, c, d]: [Lane; 4]) -> [Lane; 2] {
-        [add(add(a, b), c), sub(sub(b, c), d)]
     }
 }
 
@@ -277,38 +269,6 @@ impl Plain for FromPixels<'_> {
     }
 }
 
-/// `[16, pictures · tiles, outputs]` to `[pictures, height, width, outputs]`, plus a bias if there is one.
-struct FromOutputs<'a>(Winograd, &'a [f32], Option<&'a [f32]>, &'a mut [f32]);
-
-impl Plain for FromOutputs<'_> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let FromOutputs(of, from, bias, to) = self;
-        let (Winograd { height, width, outputs: n, .. }, [down, across]) = (of, of.tiles());
-        let all = to.len() / (height * width) / n * down * across;
-        for tile in 0..all {
-            let picture = &mut to[tile / (down * across) * height * width * n..][..height * width * n];
-            let (row, column) = (tile / across % down * 2, tile % across * 2);
-            for at in (0..n).step_by(LANES) {
-                let mut x = [[[0.0; LANES]; 4]; 4];
-                for place in 0..PLACES {
-                    x[place / 4][place % 4] = lane(&from[place * stride(all * n) + tile * n + at..]);
-                }
-                let y = square::<OutputsBack, 4, 2>(x);
-                let bias = bias.map_or([0.0; LANES], |bias| lane(&bias[at..]));
-                for i in 0..2.min(height - row) {
-                    for j in 0..2.min(width - column) {
-                        picture[((row + i) * width + column + j) * n + at..][..LANES]
-                            .copy_from_slice(&add(y[i][j], bias));
-                    }
-                }
-            }
-        }
-    }
-}
-
 /// The gradient of one picture's output, `[height, width, outputs]`, to `[16, tiles, outputs]`.
 struct ToOutputs<'a>(Winograd, &'a [f32], &'a mut [f32]);
 
@@ -349,9 +309,14 @@ impl Winograd {
             && outputs.is_multiple_of(LANES)
     }
 
+    const fn shape(self) -> Shape {
+        let Winograd { height, width, channels, outputs } = self;
+        Shape { height, width, channels, outputs }
+    }
+
     /// Rows and columns of tiles.
     const fn tiles(self) -> [usize; 2] {
-        [self.height.div_ceil(2), self.width.div_ceil(2)]
+        self.shape().tiles()
     }
 
     const fn count(self) -> usize {
@@ -374,16 +339,16 @@ impl Winograd {
 
     /// Numbers of scratch space.
     pub(crate) fn room(self) -> usize {
-        let [filters, pixels, outputs] = self.sizes(self.together());
+        let [filters, pixels, _] = self.sizes(self.together());
         // Backward there is one picture, and the gradients of filters and pixels take the places of these.
-        filters + pixels + outputs
+        let [_, of_one, outputs] = self.sizes(1);
+        filters + (pixels + self.shape().room()).max(of_one + outputs)
     }
 
     /// Computes the outputs of pictures `[pictures, height, width, channels]`.
     pub(crate) fn forward(
         self,
         level: Level,
-        gemm: &mut Gemm,
         (weight, bias): (&[f32], Option<&[f32]>),
         pictures: &[f32],
         output: &mut [f32],
@@ -395,18 +360,12 @@ impl Winograd {
         level.run_plain(ToFilters(self, weight, filters));
         let parts = pictures.chunks(together * cells * c).zip(output.chunks_mut(together * cells * n));
         for (pictures, output) in parts {
-            let count = pictures.len() / (cells * c);
-            let ([_, pixels, outputs], tiles) = (self.sizes(count), count * self.count());
-            let (pixels, room) = room.split_at_mut(pixels);
-            let outputs = &mut room[..outputs];
+            let tiles = pictures.len() / (cells * c) * self.count();
+            let (pixels, room) = room.split_at_mut(PLACES * stride(tiles * c));
             level.run_plain(ToPixels(self, pictures, pixels));
-            let places = filters.chunks_exact(stride(n * c)).zip(pixels.chunks_exact(stride(tiles * c)));
-            for ((filters, pixels), outputs) in places.zip(outputs.chunks_exact_mut(stride(tiles * n))) {
-                let filters = View::with_stride(filters, n, c, c).transposed();
-                let pixels = View::with_stride(pixels, tiles, c, c);
-                gemm.product_at(level, pixels, filters, None, outputs, Axis::every(tiles, n));
-            }
-            level.run_plain(FromOutputs(self, outputs, bias, output));
+            let pixels = Places { numbers: pixels, stride: stride(tiles * c) };
+            let filters = Places { numbers: filters, stride: stride(n * c) };
+            self.shape().outputs(level, pixels, filters, bias, output, room);
         }
     }
 
@@ -509,7 +468,7 @@ mod tests {
     #[test]
     fn it_is_the_convolution_and_its_gradient() {
         for (height, width, channels, outputs, pictures) in
-            [(1, 1, 8, 8, 1), (4, 6, 8, 16, 2), (5, 3, 16, 8, 3), (27, 20, 32, 64, 1), (2, 7, 40, 24, 25)]
+            [(1, 1, 8, 32, 1), (4, 6, 8, 40, 2), (5, 3, 16, 32, 3), (27, 20, 32, 64, 1), (2, 7, 40, 72, 25)]
         {
             let of = Winograd { height, width, channels, outputs };
             let cells = height * width;
@@ -522,7 +481,7 @@ mod tests {
                 // Scratch space of any content.
                 let mut room = vec![f32::NAN; of.room()];
                 let mut y = vec![f32::NAN; want.len()];
-                of.forward(level, &mut gemm, (&weight, Some(&bias)), &x, &mut y, &mut room);
+                of.forward(level, (&weight, Some(&bias)), &x, &mut y, &mut room);
                 let (mut dw, mut dx) = (vec![1.0; weight.len()], vec![1.0; x.len()]);
                 for picture in 0..pictures {
                     let here = picture * cells * channels..(picture + 1) * cells * channels;
@@ -536,7 +495,7 @@ mod tests {
                 // One picture after the other gives the same bits.
                 let mut alone = vec![f32::NAN; want.len()];
                 for (x, y) in x.chunks(cells * channels).zip(alone.chunks_mut(cells * outputs)) {
-                    of.forward(level, &mut gemm, (&weight, Some(&bias)), x, y, &mut room);
+                    of.forward(level, (&weight, Some(&bias)), x, y, &mut room);
                 }
                 assert_eq!(alone, y, "{level}");
                 let all = (y, dw, dx);
