@@ -110,6 +110,7 @@ impl Task for Outputs<'_> {
 impl Outputs<'_> {
     /// `R` tiles and two registers of outputs at a time.
     #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "places, tiles and registers, several arrays at a time")]
     fn in_blocks<I: Isa, L: Register, const R: usize>(self, isa: I) {
         let Outputs { of, tiles, pixels, filters, bias, to, panel } = self;
         let Shape { height, width, channels: c, outputs: n } = of;
@@ -147,7 +148,8 @@ impl Outputs<'_> {
                 for r in 0..count {
                     let tile = begin + r;
                     let (row, column) = (tile / across % down * 2, tile % across * 2);
-                    let picture = &mut to[tile / (down * across) * height * width * n..][..height * width * n];
+                    let picture =
+                        &mut to[tile / (down * across) * height * width * n..][..height * width * n];
                     for w in 0..REGISTERS {
                         let mut x = [L::splat(isa, 0.0); PLACES];
                         for place in 0..PLACES {
@@ -207,4 +209,86 @@ fn back<I: Isa, L: Register>(isa: I, x: [L::V<I>; PLACES]) -> [L::V<I>; 4] {
         y[2 + j] = L::sub::<I>(L::sub::<I>(b, c), d);
     }
     y
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(n: usize, seed: u64) -> Vec<f32> {
+        let mut rng = foveate_core::Seed::root(seed).rng();
+        (0..n).map(|_| rng.uniform(-1.0, 1.0) as f32).collect()
+    }
+
+    /// The chains and the way back, written out.
+    fn plain(of: Shape, pixels: Places<'_>, filters: Places<'_>, bias: &[f32], to: &mut [f32]) {
+        let Shape { height, width, channels: c, outputs: n } = of;
+        let [down, across] = of.tiles();
+        for (i, y) in to.iter_mut().enumerate() {
+            let (output, cell) = (i % n, i / n);
+            let (picture, row, column) = (cell / (height * width), cell / width % height, cell % width);
+            let tile = (picture * down + row / 2) * across + column / 2;
+            let sums: [f32; PLACES] = std::array::from_fn(|place| {
+                let x = &pixels.numbers[place * pixels.stride + tile * c..][..c];
+                let w = &filters.numbers[place * filters.stride + output * c..][..c];
+                x.iter().zip(w).fold(0.0, |sum, (x, w)| x.mul_add(*w, sum))
+            });
+            let pick =
+                |x: [f32; 4], second: bool| if second { x[1] - x[2] - x[3] } else { x[0] + x[1] + x[2] };
+            let rows = [0, 1, 2, 3].map(|i| {
+                let row = [0, 1, 2, 3].map(|j| sums[4 * i + j]);
+                pick(row, column % 2 == 1)
+            });
+            *y = pick(rows, row % 2 == 1) + bias[output];
+        }
+    }
+
+    /// Runs in the blocks of processors with 32 registers.
+    struct Wide<'a>(Outputs<'a>);
+
+    impl Task for Wide<'_> {
+        type Out = ();
+        #[inline(always)]
+        fn run<I: Isa>(self, isa: I) {
+            self.0.in_blocks::<I, Sixteen, 8>(isa);
+        }
+    }
+
+    #[test]
+    fn every_level_adds_the_same_chains() {
+        for (height, width, channels, outputs, pictures) in
+            [(1, 1, 1, 32, 1), (4, 6, 3, 40, 2), (5, 3, 17, 33, 3), (11, 11, 32, 128, 2), (2, 7, 40, 63, 25)]
+        {
+            let of = Shape { height, width, channels, outputs };
+            let tiles = pictures * of.tiles().iter().product::<usize>();
+            let stride = |rows: usize| rows * channels + 5;
+            let (pixels, filters) =
+                (numbers(PLACES * stride(tiles), 1), numbers(PLACES * stride(outputs), 2));
+            let pixels = Places { numbers: &pixels, stride: stride(tiles) };
+            let filters = Places { numbers: &filters, stride: stride(outputs) };
+            let bias = numbers(outputs, 3);
+            let mut want = vec![0.0; pictures * height * width * outputs];
+            plain(of, pixels, filters, &bias, &mut want);
+            for level in Level::available() {
+                let (mut got, mut room) = (vec![f32::NAN; want.len()], vec![f32::NAN; of.room()]);
+                of.outputs(level, pixels, filters, Some(&bias), &mut got, &mut room);
+                assert_eq!(got, want, "{level}: {of:?}");
+            }
+            let (mut got, mut panel) = (vec![f32::NAN; want.len()], vec![f32::NAN; of.room()]);
+            let (bias, to) = (Some(&bias[..]), &mut got[..]);
+            let task = Wide(Outputs { of, tiles, pixels, filters, bias, to, panel: &mut panel });
+            Level::best().run(task);
+            assert_eq!(got, want, "in the blocks of 32 registers: {of:?}");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "sixteen places")]
+    fn all_sixteen_places_are_needed() {
+        let of = Shape { height: 2, width: 2, channels: 1, outputs: 32 };
+        let (pixels, filters) = (vec![0.0; 15], vec![0.0; 16 * 32]);
+        let pixels = Places { numbers: &pixels, stride: 1 };
+        let filters = Places { numbers: &filters, stride: 32 };
+        of.outputs(Level::best(), pixels, filters, None, &mut vec![0.0; 4 * 32], &mut vec![0.0; of.room()]);
+    }
 }
