@@ -38,7 +38,7 @@ use self::targets::{Bounds, targets};
 use crate::descent::{self, Learnt};
 use crate::evolution::vectors;
 use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
-use crate::ppo::objective::{Taken, explained_variance, log_probability};
+use crate::ppo::objective::{Taken, log_probability};
 use crate::recipe::Fitness;
 
 /// Descriptor for the registry.
@@ -296,20 +296,23 @@ const VALUE_LOSS: usize = 1;
 const ENTROPY: usize = 2;
 const CLIPPED: usize = 3;
 const DIVERGENCE: usize = 4;
-const EXPLAINED: usize = 5;
-const STEPS: usize = 6;
-const UNROLLS: usize = 7;
+const TARGETS: usize = 5;
+const SQUARES: usize = 6;
+const STEPS: usize = 7;
 
-/// What a log says of updates whose sums were added up: means over steps, but for the loss, which is that of an update.
+/// What a log says of updates whose sums were added up: means over steps, but for the loss, which is that of an update, and the
+/// share of the variance of all targets that the values explain, below 0 for a worse guess than their mean.
 pub fn measures(sums: &LossSums, updates: u64) -> Vec<(&'static str, f64)> {
     let per_step = 1.0 / sums[STEPS].max(1.0);
+    let variance = sums[SQUARES] * per_step - (sums[TARGETS] * per_step).powi(2);
+    let explained = if variance > 0.0 { 1.0 - 2.0 * sums[VALUE_LOSS] * per_step / variance } else { 0.0 };
     vec![
         ("loss", sums[LOSS] / updates.max(1) as f64),
         ("entropy", sums[ENTROPY] * per_step),
         ("value_loss", sums[VALUE_LOSS] * per_step),
         ("clip_fraction", sums[CLIPPED] * per_step),
         ("kl", sums[DIVERGENCE] * per_step),
-        ("explained_variance", sums[EXPLAINED] / sums[UNROLLS].max(1.0)),
+        ("explained_variance", explained),
     ]
 }
 
@@ -377,13 +380,13 @@ impl VtraceConfig {
             let ratio = log_ratios[t].exp();
             sums[LOSS] += scale * loss;
             sums[VALUE_LOSS] += 0.5 * error * error;
+            sums[TARGETS] += aims.values[t];
+            sums[SQUARES] += aims.values[t] * aims.values[t];
             sums[ENTROPY] += entropy;
             sums[CLIPPED] += f64::from(u8::from(ratio > self.rho));
             sums[DIVERGENCE] += ratio - 1.0 - log_ratios[t];
         }
-        sums[EXPLAINED] = explained_variance(&values[..taken.len()], &aims.values);
         sums[STEPS] = taken.len() as f64;
-        sums[UNROLLS] = 1.0;
         sums
     }
 

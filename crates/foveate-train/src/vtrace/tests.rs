@@ -225,7 +225,31 @@ fn the_corridor_is_solved() {
     ];
     assert_eq!(names, expect);
     assert!(measures.iter().all(|(_, value)| value.is_finite()), "{measures:?}");
-    assert!(measures[2].1 < 0.5 && measures[7].1 > 0.0, "{measures:?}");
+    assert!(measures[2].1 < 0.5 && measures[6].1 > 0.5 && measures[7].1 > 0.0, "{measures:?}");
+}
+
+/// Targets of 0 and 2 in two unrolls, one step each, and values of 1 and 2: the variance is 1, half of which is left.
+#[test]
+fn explained_variance_is_of_all_unrolls() {
+    let config = VtraceConfig { discount: 1.0, ..config() };
+    let mut all = LossSums::default();
+    for (reward, value) in [(0.0, 1.0), (2.0, 2.0)] {
+        let (choices, rewards) = (vec![0], vec![reward]);
+        let behaviour =
+            Behaviour { choices, logs: vec![-2.0_f64.ln()], rewards, terminated: true, kept: vec![] };
+        let (mut d_outputs, mut d_values) = ([0.0; 2], [0.0; 1]);
+        let of_step = config.differentiate(
+            &behaviour,
+            2,
+            1.0,
+            (&[0.0; 2], &[value, 9.0]),
+            (&mut d_outputs, &mut d_values),
+        );
+        all.iter_mut().zip(of_step).for_each(|(all, x)| *all += x);
+    }
+    let measures = measures(&all, 1);
+    let explained = measures.iter().find(|(name, _)| *name == "explained_variance").expect("it is there");
+    assert_eq!(explained.1, 0.5, "{measures:?}");
 }
 
 /// In the first rounds the values become those of the policy that acts, at random here, and the policy stays.
