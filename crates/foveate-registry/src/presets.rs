@@ -142,10 +142,17 @@ pub static PRESETS: Registry<Preset> = Registry::new(
         },
         &Preset {
             name: "s3ta-pong",
-            summary: "S3TA in Pong, taught by an expert that reads the game's memory",
+            summary: "S3TA for few cores in Pong, taught by an expert that reads the game's memory",
             agent: "s3ta",
-            open: true,
+            open: false,
             text: include_str!("../presets/s3ta-pong.toml"),
+        },
+        &Preset {
+            name: "s3ta-pong-sticky",
+            summary: "S3TA for few cores in Pong with sticky actions, taught by an expert",
+            agent: "s3ta",
+            open: false,
+            text: include_str!("../presets/s3ta-pong-sticky.toml"),
         },
         &Preset {
             name: "s3ta-breakout",
