@@ -223,12 +223,12 @@ fn rows_of_every_picture_become_black() {
 #[test]
 fn a_background_becomes_black_and_the_rest_its_distance_from_it() {
     // Pictures of shades 101 and 2.
-    let mut env = wrap("stack:2+background:101", true, false);
+    let mut env = wrap("stack:2+subtract:101", true, false);
     env.reset(Some(1));
     env.step(Action::Continuous(&[0.0])).expect("fine");
     env.step(Action::Continuous(&[0.0])).expect("fine");
     assert_eq!(rows(&env), [0, 0, 99, 99]);
-    let mut env = wrap("stack:2+background:101+blank:bottom=1", true, false);
+    let mut env = wrap("stack:2+subtract:101+blank:bottom=1", true, false);
     env.reset(Some(1));
     env.step(Action::Continuous(&[0.0])).expect("fine");
     env.step(Action::Continuous(&[0.0])).expect("fine");

@@ -2,7 +2,7 @@
 //!
 //! [`Wrappers`] names the active ones; [`Wrapped`] applies them to a world. The order is fixed, whatever order they are
 //! written in: first those of steps (`sticky`, `repeat`, `max`, `noop`, `lives`), then those of pictures (`grey`, `resize`,
-//! `background`, `blank`, `stack`), then those of the outcome (`clip`, `limit`).
+//! `subtract`, `blank`, `stack`), then those of the outcome (`clip`, `limit`).
 //!
 //! ```
 //! use foveate_core::{Action, Env, ObservationSpace, PixelShape};

@@ -23,8 +23,8 @@ pub struct Wrappers {
     pub grey: Option<Grey>,
     /// Another size of the picture.
     pub resize: Option<Resize>,
-    /// Brightness of the background: every byte becomes its distance from this one.
-    pub background: Option<u8>,
+    /// Every byte becomes its distance from this one, so that a background so bright becomes black.
+    pub subtract: Option<u8>,
     /// Rows of the picture that become black.
     pub blank: Blank,
     /// Shows several observations at once.
@@ -78,12 +78,12 @@ pub fn catalogue() -> &'static [(&'static str, &'static str)] {
         ),
         ("resize:84x84", "another size, as Pillow's bilinear; resize:84x84:area as OpenCV's INTER_AREA"),
         (
-            "background:87",
+            "subtract:87",
             "every byte becomes its distance from this one, after resize: a background so bright becomes black",
         ),
         (
             "blank:bottom=12",
-            "makes so many rows at the bottom black, after background; blank:top=10 those at the top",
+            "makes so many rows at the bottom black, after subtract; blank:top=10 those at the top",
         ),
         ("stack:4", "the last so many observations at once; stack:colors the last three as red, green, blue"),
         ("clip", "rewards become -1, 0 or 1"),
@@ -188,7 +188,7 @@ impl Wrappers {
                 let (width, height) = size.ok_or_else(|| bad(part, &why()))?;
                 self.resize.replace(Resize { width, height, area }).is_none()
             }
-            "background" => self.background.replace(whole(1, 255)? as u8).is_none(),
+            "subtract" => self.subtract.replace(whole(1, 255)? as u8).is_none(),
             "blank" => {
                 let why = || format!("write it as blank:top=ROWS or blank:bottom=ROWS, from 1 to {MAX_SIDE}");
                 let (edge, rows) =
@@ -223,11 +223,11 @@ impl Wrappers {
         *self == Wrappers::default()
     }
 
-    /// Takes the background out of `picture`, `[height, row]`, and makes rows at its edges black.
+    /// Subtracts from `picture`, `[height, row]`, and makes rows at its edges black.
     pub(super) fn clear(&self, picture: &mut [u8], row: usize) {
-        if let Some(background) = self.background {
+        if let Some(subtract) = self.subtract {
             for byte in &mut *picture {
-                *byte = byte.abs_diff(background);
+                *byte = byte.abs_diff(subtract);
             }
         }
         self.blank.apply(picture, row);
@@ -238,7 +238,7 @@ impl Wrappers {
         self.max
             || self.grey.is_some()
             || self.resize.is_some()
-            || self.background.is_some()
+            || self.subtract.is_some()
             || self.blank.rows() > 0
             || self.stack.is_some()
     }
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn wrappers_are_read_in_any_order() {
-        let all = "limit:9+clip+stack:3+blank:bottom=2+blank:top=1+background:7+resize:8x6:area+grey+lives+noop:2+max+repeat:4+sticky:0.5";
+        let all = "limit:9+clip+stack:3+blank:bottom=2+blank:top=1+subtract:7+resize:8x6:area+grey+lives+noop:2+max+repeat:4+sticky:0.5";
         let expect = Wrappers {
             sticky: Some(0.5),
             repeat: Some(4),
@@ -259,7 +259,7 @@ mod tests {
             lives: true,
             grey: Some(Grey::Pillow),
             resize: Some(Resize { width: 8, height: 6, area: true }),
-            background: Some(7),
+            subtract: Some(7),
             blank: Blank { top: Some(1), bottom: Some(2) },
             stack: Some(Stack::Rows(3)),
             clip: true,
@@ -285,10 +285,10 @@ mod tests {
             ("resize:0x4", "resize:WIDTHxHEIGHT"),
             ("resize:84x84:cubic", "resize:WIDTHxHEIGHT"),
             ("grey:x", "choose grey, grey:ale or grey:opencv"),
-            ("background", "write it as background:NUMBER, from 1 to 255"),
-            ("background:0", "from 1 to 255"),
-            ("background:256", "from 1 to 255"),
-            ("background:7+background:7", "background is there twice"),
+            ("subtract", "write it as subtract:NUMBER, from 1 to 255"),
+            ("subtract:0", "from 1 to 255"),
+            ("subtract:256", "from 1 to 255"),
+            ("subtract:7+subtract:7", "subtract is there twice"),
             ("blank", "blank:top=ROWS or blank:bottom=ROWS, from 1 to 4096"),
             ("blank:12", "blank:top=ROWS"),
             ("blank:left=12", "blank:top=ROWS"),

@@ -201,7 +201,7 @@ impl Wrapped {
         let of_pictures = wrappers.max
             || wrappers.grey.is_some()
             || wrappers.resize.is_some()
-            || wrappers.background.is_some()
+            || wrappers.subtract.is_some()
             || wrappers.blank.rows() > 0
             || wrappers.stack == Some(Stack::Colors);
         let numbers_alone = matches!(spec.observation, ObservationSpace::Vector { .. });
@@ -216,7 +216,7 @@ impl Wrapped {
         if spec.observation.has_depth() && wrappers.looks() {
             return Err(bad(
                 &spec,
-                "its picture has a depth, which would no longer fit; leave out max, grey, resize, background, \
+                "its picture has a depth, which would no longer fit; leave out max, grey, resize, subtract, \
                  blank and stack"
                     .into(),
             ));
