@@ -105,26 +105,32 @@ fn a_killed_training_ends_with_the_same_bytes_and_its_heads_are_analysed() {
     );
 }
 
-/// The kept weights of Breakout, and what their card says about them.
+/// The kept weights, and what their cards say about them.
 #[test]
-fn the_weights_of_breakout_play_as_their_card_says() {
-    const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../champions/breakout.safetensors");
-    let card = concat!(env!("CARGO_MANIFEST_DIR"), "/../../champions/breakout.md");
-    let card = fs::read_to_string(card).expect("the card");
-    let file = fs::read(FILE).expect("the weights");
+fn kept_weights_play_as_their_cards_say() {
+    for (name, episodes) in [("breakout", 2), ("pong", 1)] {
+        plays_as_its_card_says(name, episodes);
+    }
+}
+
+fn plays_as_its_card_says(name: &str, episodes: usize) {
+    let champions = concat!(env!("CARGO_MANIFEST_DIR"), "/../../champions");
+    let path = format!("{champions}/{name}.safetensors");
+    let card = fs::read_to_string(format!("{champions}/{name}.md")).expect("the card");
+    let file = fs::read(&path).expect("the weights");
     let mut sum = String::new();
     for byte in Sha256::digest(&file) {
         let _ = write!(sum, "{byte:02x}");
     }
-    assert!(card.contains(&sum), "champions/breakout.md must name the file's SHA-256, {sum}");
+    assert!(card.contains(&sum), "champions/{name}.md must name the file's SHA-256, {sum}");
     if std::env::var_os("FOVEATE_PYTHON").is_none() {
         eprintln!("skipped: FOVEATE_PYTHON names no Python with ale-py; run cargo xtask test");
         return;
     }
-    let report = Dir::new().json(&["eval", FILE, "--seeds", "0..2", "--json"]);
-    for seed in 0..2 {
+    let report = Dir::new().json(&["eval", &path, "--seeds", &format!("0..{episodes}"), "--json"]);
+    for seed in 0..episodes {
         let row = format!("| {seed} | {} | {} |", report["returns"][seed], report["lengths"][seed]);
         let row = row.replace(".0 |", " |");
-        assert!(card.contains(&row), "{row}");
+        assert!(card.contains(&row), "{name}: {row}");
     }
 }
