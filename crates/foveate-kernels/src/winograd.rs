@@ -116,6 +116,7 @@ impl Outputs<'_> {
         let Shape { height, width, channels: c, outputs: n } = of;
         let [down, across] = of.tiles();
         let together = REGISTERS * L::N;
+        let mut sums = [[[L::splat(isa, 0.0); REGISTERS]; R]; PLACES];
         for first in (0..n).step_by(together) {
             // The last outputs may be computed twice, with the same sums.
             let first = first.min(n - together);
@@ -135,7 +136,6 @@ impl Outputs<'_> {
             }
             for begin in (0..tiles).step_by(R) {
                 let count = R.min(tiles - begin);
-                let mut sums = [[[L::splat(isa, 0.0); REGISTERS]; R]; PLACES];
                 for (place, panel) in panel[..PLACES * c * together].chunks_exact(c * together).enumerate() {
                     let of_place = &pixels.numbers[place * pixels.stride..][..tiles * c];
                     // After the last tile it is repeated, with the same sums.

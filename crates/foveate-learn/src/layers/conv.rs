@@ -5,6 +5,7 @@ use foveate_kernels::Level;
 use foveate_kernels::conv_gradient::Shape;
 use foveate_kernels::elementwise::add_rows;
 use foveate_kernels::gemm::{Axis, Gemm, View};
+use foveate_kernels::winograd;
 
 use super::winograd::Winograd;
 use crate::layer::{Backward, Forward, Layer, len_of, one, tensor};
@@ -69,7 +70,7 @@ impl Conv {
         let Conv { outputs, kernel, stride, padding, .. } = *self;
         let fits = kernel == [3, 3] && stride == [1, 1] && padding == Padding::Same;
         let &[height, width, channels] = shape else { return None };
-        let fewer = Winograd { height, width, channels, outputs };
+        let fewer = Winograd(winograd::Shape { height, width, channels, outputs });
         (fits && fewer.suits()).then_some(fewer)
     }
 

@@ -36,12 +36,7 @@ type Lane = [f32; LANES];
 
 /// A convolution of 3 × 3 pixels, with zeros around the picture, at every pixel.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Winograd {
-    pub(crate) height: usize,
-    pub(crate) width: usize,
-    pub(crate) channels: usize,
-    pub(crate) outputs: usize,
-}
+pub(crate) struct Winograd(pub(crate) Shape);
 
 #[inline(always)]
 fn lane(from: &[f32]) -> Lane {
@@ -159,7 +154,7 @@ impl Plain for ToFilters<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let ToFilters(Winograd { channels: c, outputs: n, .. }, weight, to) = self;
+        let ToFilters(Winograd(Shape { channels: c, outputs: n, .. }), weight, to) = self;
         for (output, weight) in weight.chunks_exact(9 * c).enumerate() {
             for at in (0..c).step_by(LANES) {
                 let mut x = [[[0.0; LANES]; 3]; 3];
@@ -184,7 +179,7 @@ impl Plain for FromFilters<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let FromFilters(Winograd { channels: c, outputs: n, .. }, from, d_weight) = self;
+        let FromFilters(Winograd(Shape { channels: c, outputs: n, .. }), from, d_weight) = self;
         for (output, d_weight) in d_weight.chunks_exact_mut(9 * c).enumerate() {
             for at in (0..c).step_by(LANES) {
                 let mut x = [[[0.0; LANES]; 4]; 4];
@@ -210,7 +205,7 @@ impl Plain for ToPixels<'_> {
     #[inline(always)]
     fn run(self) {
         let ToPixels(of, from, to) = self;
-        let (Winograd { height, width, channels: c, .. }, [down, across]) = (of, of.tiles());
+        let (Winograd(Shape { height, width, channels: c, .. }), [down, across]) = (of, of.tiles());
         let all = from.len() / (height * width) / c * down * across;
         for tile in 0..all {
             let picture = &from[tile / (down * across) * height * width * c..][..height * width * c];
@@ -245,7 +240,7 @@ impl Plain for FromPixels<'_> {
     #[inline(always)]
     fn run(self) {
         let FromPixels(of, from, picture) = self;
-        let (Winograd { height, width, channels: c, .. }, [down, across]) = (of, of.tiles());
+        let (Winograd(Shape { height, width, channels: c, .. }), [down, across]) = (of, of.tiles());
         let all = down * across;
         for tile in 0..all {
             let (row, column) = (tile / across * 2, tile % across * 2);
@@ -278,7 +273,7 @@ impl Plain for ToOutputs<'_> {
     #[inline(always)]
     fn run(self) {
         let ToOutputs(of, from, to) = self;
-        let (Winograd { height, width, outputs: n, .. }, [down, across]) = (of, of.tiles());
+        let (Winograd(Shape { height, width, outputs: n, .. }), [down, across]) = (of, of.tiles());
         let all = down * across;
         for tile in 0..all {
             let (row, column) = (tile / across * 2, tile % across * 2);
@@ -302,21 +297,16 @@ impl Plain for ToOutputs<'_> {
 impl Winograd {
     /// Whether it is computed so: there are enough channels and outputs, and they fill lanes.
     pub(crate) const fn suits(self) -> bool {
-        let Winograd { channels, outputs, .. } = self;
+        let Winograd(Shape { channels, outputs, .. }) = self;
         channels >= LEAST[0]
             && outputs >= LEAST[1]
             && channels.is_multiple_of(LANES)
             && outputs.is_multiple_of(LANES)
     }
 
-    const fn shape(self) -> Shape {
-        let Winograd { height, width, channels, outputs } = self;
-        Shape { height, width, channels, outputs }
-    }
-
     /// Rows and columns of tiles.
     const fn tiles(self) -> [usize; 2] {
-        self.shape().tiles()
+        self.0.tiles()
     }
 
     const fn count(self) -> usize {
@@ -332,7 +322,7 @@ impl Winograd {
 
     /// Numbers in the transformed filters, pixels and outputs of so many pictures.
     fn sizes(self, pictures: usize) -> [usize; 3] {
-        let Winograd { channels, outputs, .. } = self;
+        let Winograd(Shape { channels, outputs, .. }) = self;
         let tiles = pictures * self.count();
         [outputs * channels, tiles * channels, tiles * outputs].map(|len| PLACES * stride(len))
     }
@@ -342,7 +332,7 @@ impl Winograd {
         let [filters, pixels, _] = self.sizes(self.together());
         // Backward there is one picture, and the gradients of filters and pixels take the places of these.
         let [_, of_one, outputs] = self.sizes(1);
-        filters + (pixels + self.shape().room()).max(of_one + outputs)
+        filters + (pixels + self.0.room()).max(of_one + outputs)
     }
 
     /// Computes the outputs of pictures `[pictures, height, width, channels]`.
@@ -354,7 +344,7 @@ impl Winograd {
         output: &mut [f32],
         room: &mut [f32],
     ) {
-        let Winograd { height, width, channels: c, outputs: n } = self;
+        let Winograd(Shape { height, width, channels: c, outputs: n }) = self;
         let (cells, together) = (height * width, self.together());
         let (filters, room) = room.split_at_mut(self.sizes(1)[0]);
         level.run_plain(ToFilters(self, weight, filters));
@@ -365,7 +355,7 @@ impl Winograd {
             level.run_plain(ToPixels(self, pictures, pixels));
             let pixels = Places { numbers: pixels, stride: stride(tiles * c) };
             let filters = Places { numbers: filters, stride: stride(n * c) };
-            self.shape().outputs(level, pixels, filters, bias, output, room);
+            self.0.outputs(level, pixels, filters, bias, output, room);
         }
     }
 
@@ -382,7 +372,7 @@ impl Winograd {
         d_picture: Option<&mut [f32]>,
         room: &mut [f32],
     ) {
-        let Winograd { channels: c, outputs: n, .. } = self;
+        let Winograd(Shape { channels: c, outputs: n, .. }) = self;
         let ([filters, pixels, outputs], tiles) = (self.sizes(1), self.count());
         let (filters, room) = room.split_at_mut(filters);
         let (pixels, room) = room.split_at_mut(pixels);
@@ -436,7 +426,7 @@ mod tests {
 
     /// Outputs and gradients by the definition, in double precision: every product of a pixel and a weight.
     fn plain(of: Winograd, weight: &[f32], bias: &[f32], x: &[f32], dy: &[f32]) -> [Vec<f64>; 3] {
-        let Winograd { height, width, channels: c, outputs: n } = of;
+        let Winograd(Shape { height, width, channels: c, outputs: n }) = of;
         let cells = height * width;
         let (mut y, mut dw, mut dx) = (vec![], vec![1.0; weight.len()], vec![1.0; x.len()]);
         for picture in 0..x.len() / (cells * c) {
@@ -470,7 +460,7 @@ mod tests {
         for (height, width, channels, outputs, pictures) in
             [(1, 1, 8, 32, 1), (4, 6, 8, 40, 2), (5, 3, 16, 32, 3), (27, 20, 32, 64, 1), (2, 7, 40, 72, 25)]
         {
-            let of = Winograd { height, width, channels, outputs };
+            let of = Winograd(Shape { height, width, channels, outputs });
             let cells = height * width;
             let (weight, bias) = (numbers(9 * channels * outputs, 1), numbers(outputs, 2));
             let (x, dy) = (numbers(pictures * cells * channels, 3), numbers(pictures * cells * outputs, 4));
