@@ -46,6 +46,24 @@ pub trait Env: Send {
     /// when no episode is running (before the first reset, or after the end of an episode).
     fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError>;
 
+    /// Advances `times` steps, at least one, with the same action, or to the end of the episode: rewards are added up, the rest
+    /// is that of the last step. The same as so many calls of [`Env::step`], which it is by default; a world in another process
+    /// needs one message instead of many.
+    ///
+    /// # Errors
+    /// Those of [`Env::step`].
+    fn repeat(&mut self, action: Action<'_>, times: u64) -> Result<Step, EnvError> {
+        let mut all = self.step(action)?;
+        for _ in 1..times {
+            if all.is_over() {
+                break;
+            }
+            let step = self.step(action)?;
+            all = Step { reward: all.reward + step.reward, ..step };
+        }
+        Ok(all)
+    }
+
     /// The current observation: after `reset` the first one, after the last step the final one.
     fn observation(&self) -> Observation<'_>;
 

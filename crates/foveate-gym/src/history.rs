@@ -9,9 +9,18 @@ pub(crate) struct History {
     pub(crate) seed: u64,
     /// Numbers in an action.
     width: usize,
-    /// `[steps, width]`
+    /// `[requests, width]`
     actions: Vec<f64>,
-    outcomes: Vec<StepReply>,
+    /// `[requests]`
+    outcomes: Vec<Repeated>,
+    steps: usize,
+}
+
+/// What a request led to: `times` steps with an action, or fewer at the end of an episode.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Repeated {
+    pub(crate) times: u16,
+    pub(crate) outcome: StepReply,
 }
 
 impl History {
@@ -21,21 +30,23 @@ impl History {
         (self.seed, self.width) = (seed, width);
         self.actions.clear();
         self.outcomes.clear();
-        let steps = steps.min((1 << 20) / (size_of::<StepReply>() + width * size_of::<f64>()));
+        self.steps = 0;
+        let steps = steps.min((1 << 20) / (size_of::<Repeated>() + width * size_of::<f64>()));
         self.actions.reserve(steps * width);
         self.outcomes.reserve(steps);
     }
 
-    pub(crate) fn add(&mut self, action: &[f64], outcome: StepReply) {
+    pub(crate) fn add(&mut self, action: &[f64], times: u16, outcome: StepReply) {
         self.actions.extend_from_slice(action);
-        self.outcomes.push(outcome);
+        self.outcomes.push(Repeated { times, outcome });
+        self.steps += usize::from(outcome.steps);
     }
 
-    pub(crate) fn steps(&self) -> usize {
-        self.outcomes.len()
+    pub(crate) const fn steps(&self) -> usize {
+        self.steps
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[f64], StepReply)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[f64], Repeated)> {
         self.actions.chunks_exact(self.width.max(1)).zip(self.outcomes.iter().copied())
     }
 }

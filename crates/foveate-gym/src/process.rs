@@ -131,9 +131,10 @@ pub(crate) struct Process {
     cpu_seconds: f64,
 }
 
-/// The answer to a step.
+/// The answer to a request for steps: how many were made, the sum of their rewards, and how the last one ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct StepReply {
+    pub(crate) steps: u16,
     pub(crate) reward: f64,
     pub(crate) terminated: bool,
     pub(crate) truncated: bool,
@@ -354,14 +355,21 @@ impl Process {
         Ok(())
     }
 
-    /// Advances one step; `request` is what [`step_request`] made.
-    pub(crate) fn step(&mut self, request: &[u8], timeout: Duration) -> Result<StepReply, Trouble> {
-        self.wait_up_to(timeout)?;
+    /// Advances up to `times` steps; `request` is what [`step_request`] made.
+    pub(crate) fn step(
+        &mut self,
+        request: &[u8],
+        times: u16,
+        timeout: Duration,
+    ) -> Result<StepReply, Trouble> {
+        self.wait_up_to(timeout.saturating_mul(times.into()))?;
         let (flags, length, reward) = self.ask(request)?;
-        if length != 0 {
+        // So few steps are made that their number fits where other answers have a length.
+        let steps = u16::try_from(length).unwrap_or(0);
+        if steps == 0 || steps > times {
             return Err(Trouble::Astray("its worker answered a step with something else".into()));
         }
-        Ok(StepReply { reward, terminated: flags & 1 != 0, truncated: flags & 2 != 0 })
+        Ok(StepReply { steps, reward, terminated: flags & 1 != 0, truncated: flags & 2 != 0 })
     }
 
     /// Requests data: `I` for the info of the last step, `P` for a rendered picture.
@@ -538,11 +546,12 @@ fn plain_request(what: u8) -> [u8; 16] {
     request
 }
 
-/// Writes the request for a step: `S`, whether the worker may poll for the next request before it sleeps (0
-/// or 1), six bytes of padding, and the numbers of the action.
-pub(crate) fn step_request(into: &mut Vec<u8>, numbers: &[f64]) {
+/// Writes the request for steps: `S`, whether the worker may poll for the next request before it sleeps (0
+/// or 1), two bytes for how many steps, four of padding, and the numbers of the action.
+pub(crate) fn step_request(into: &mut Vec<u8>, numbers: &[f64], times: u16) {
     into.clear();
-    into.extend_from_slice(&[b'S', u8::from(cores_to_spare()), 0, 0, 0, 0, 0, 0]);
+    let [low, high] = times.to_le_bytes();
+    into.extend_from_slice(&[b'S', u8::from(cores_to_spare()), low, high, 0, 0, 0, 0]);
     for number in numbers {
         into.extend_from_slice(&number.to_le_bytes());
     }
@@ -583,8 +592,8 @@ mod tests {
     #[test]
     fn a_step_tells_the_worker_whether_it_may_look() {
         let mut request = vec![];
-        step_request(&mut request, &[1.5]);
+        step_request(&mut request, &[1.5], 260);
         assert_eq!((request[0], request.len()), (b'S', 16));
-        assert!(request[1] <= 1 && request[2..8] == [0; 6], "{request:?}");
+        assert!(request[1] <= 1 && request[2..8] == [4, 1, 0, 0, 0, 0], "{request:?}");
     }
 }

@@ -11,7 +11,7 @@ use foveate_core::{
 use serde_json::Value;
 
 use crate::gym::Gym;
-use crate::history::History;
+use crate::history::{History, Repeated};
 use crate::process::{Process, StepReply, Trouble, step_request};
 
 /// Deaths of workers in a row in the same step after which the environment counts as the cause.
@@ -233,9 +233,11 @@ impl GymWorld {
         let timeout = self.gym.settings().timeout;
         process.reset(self.history.seed, timeout)?;
         let mut request = Vec::new();
-        for (step, (action, expect)) in (1..).zip(self.history.iter()) {
-            step_request(&mut request, action);
-            let outcome = process.step(&request, timeout)?;
+        let mut step = 0;
+        for (action, Repeated { times, outcome: expect }) in self.history.iter() {
+            step_request(&mut request, action, times);
+            let outcome = process.step(&request, times, timeout)?;
+            step += usize::from(expect.steps);
             if !same(outcome, expect) {
                 return Err(Trouble::Astray(format!(
                     "played again with the same seed and actions it gave {outcome:?} in step {step}, {expect:?} the \
@@ -289,6 +291,49 @@ impl GymWorld {
         self.see(0)
     }
 
+    /// Advances up to `times` steps with an action.
+    fn advance(&mut self, action: Action<'_>, times: u16) -> Result<Step, EnvError> {
+        self.is_there()?;
+        if self.phase == Phase::Over {
+            return Err(EnvError::NeedsReset { env: self.gym.spec().id.clone() });
+        }
+        self.take(action)?;
+        step_request(self.request.get_mut(), &self.numbers, times);
+        let timeout = self.gym.settings().timeout;
+        let outcome = {
+            let request = self.request.borrow();
+            self.ask_worker(|process| process.step(&request, times, timeout))
+        };
+        let before = self.history.steps();
+        let outcome = outcome.and_then(|outcome| {
+            if outcome.reward.is_finite() {
+                return Ok(outcome);
+            }
+            let (reward, seed, step) = (outcome.reward, self.history.seed, before + usize::from(outcome.steps));
+            Err(self.outside(format!(
+                "the reward is {reward} in step {step} of the episode with seed {seed}; returns are sums of finite \
+                 numbers: correct the environment"
+            )))
+        });
+        let outcome = match outcome
+            .and_then(|outcome| self.see(before + usize::from(outcome.steps)).map(|()| outcome))
+        {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                if let EnvError::Outside { why, .. } = &error {
+                    self.phase = Phase::Failed(why.clone());
+                }
+                return Err(error);
+            }
+        };
+        self.history.add(&self.numbers, times, outcome);
+        let StepReply { reward, terminated, truncated, .. } = outcome;
+        if terminated || truncated {
+            self.phase = Phase::Over;
+        }
+        Ok(Step { reward, terminated, truncated })
+    }
+
     /// Reads the observation that the worker has just written, after `steps` steps.
     fn see(&mut self, steps: usize) -> Result<(), EnvError> {
         let link = self.link.get_mut();
@@ -310,7 +355,8 @@ impl GymWorld {
 
 /// Whether two outcomes are bit-identical.
 fn same(a: StepReply, b: StepReply) -> bool {
-    (a.reward.to_bits(), a.terminated, a.truncated) == (b.reward.to_bits(), b.terminated, b.truncated)
+    let parts = |reply: StepReply| (reply.steps, reply.reward.to_bits(), reply.terminated, reply.truncated);
+    parts(a) == parts(b)
 }
 
 /// The seed for Gymnasium, which takes 31 bits. A larger seed is hashed to 31 bits.
@@ -339,43 +385,19 @@ impl Env for GymWorld {
     }
 
     fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
-        self.is_there()?;
-        if self.phase == Phase::Over {
-            return Err(EnvError::NeedsReset { env: self.gym.spec().id.clone() });
+        self.advance(action, 1)
+    }
+
+    fn repeat(&mut self, action: Action<'_>, times: u64) -> Result<Step, EnvError> {
+        let mut left = times.max(1);
+        let mut all = Step::default();
+        while left > 0 && !all.is_over() {
+            let some = u16::try_from(left).unwrap_or(u16::MAX);
+            let step = self.advance(action, some)?;
+            all = Step { reward: all.reward + step.reward, ..step };
+            left -= u64::from(some);
         }
-        self.take(action)?;
-        step_request(self.request.get_mut(), &self.numbers);
-        let timeout = self.gym.settings().timeout;
-        let outcome = {
-            let request = self.request.borrow();
-            self.ask_worker(|process| process.step(&request, timeout))
-        };
-        let step = self.history.steps() + 1;
-        let outcome = outcome.and_then(|outcome| {
-            if outcome.reward.is_finite() {
-                return Ok(outcome);
-            }
-            let (reward, seed) = (outcome.reward, self.history.seed);
-            Err(self.outside(format!(
-                "the reward is {reward} in step {step} of the episode with seed {seed}; returns are sums of finite \
-                 numbers: correct the environment"
-            )))
-        });
-        let outcome = match outcome.and_then(|outcome| self.see(step).map(|()| outcome)) {
-            Ok(outcome) => outcome,
-            Err(error) => {
-                if let EnvError::Outside { why, .. } = &error {
-                    self.phase = Phase::Failed(why.clone());
-                }
-                return Err(error);
-            }
-        };
-        self.history.add(&self.numbers, outcome);
-        let StepReply { reward, terminated, truncated } = outcome;
-        if terminated || truncated {
-            self.phase = Phase::Over;
-        }
-        Ok(Step { reward, terminated, truncated })
+        Ok(all)
     }
 
     fn observation(&self) -> Observation<'_> {

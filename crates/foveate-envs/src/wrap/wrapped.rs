@@ -287,6 +287,16 @@ impl Wrapped {
         self.env.step(self.before.as_action())
     }
 
+    /// Steps of the world with this action until there is something to be kept or `most` are done, and how many.
+    fn some(&mut self, action: Action<'_>, most: u64) -> Result<(Step, u64), EnvError> {
+        if self.wrappers.sticky.is_some() || self.wrappers.lives {
+            return Ok((self.one(action)?, 1));
+        }
+        // Of what comes before the last two pictures, or the last, nothing is looked at.
+        let times = if self.wrappers.max && most > 1 { most - 1 } else { most };
+        Ok((self.env.repeat(action, times)?, times))
+    }
+
     /// Lives left, of a world that reports them.
     fn count_lives(&self) -> Option<u64> {
         let facts: Vec<(String, Fact)> = match self.env.state() {
@@ -361,16 +371,11 @@ impl Env for Wrapped {
         (self.steps, self.over) = (0, false);
         if let Some(most) = self.wrappers.noop {
             let steps = 1 + dice.child("noop", 0).rng().below(most);
-            for _ in 0..steps {
-                match self.env.step(self.nothing.as_action()) {
-                    Ok(step) if !step.is_over() => {}
-                    // It ended before anyone acted, so it begins again, without waiting; what failed will fail again
-                    // in the first step.
-                    _ => {
-                        self.env.reset(seed);
-                        break;
-                    }
-                }
+            match self.env.repeat(self.nothing.as_action(), steps) {
+                Ok(step) if !step.is_over() => {}
+                // It ended before anyone acted, so it begins again, without waiting; what failed will fail again in the
+                // first step.
+                _ => self.env.reset(seed),
             }
         }
         if self.wrappers.lives {
@@ -393,8 +398,10 @@ impl Env for Wrapped {
         }
         let repeat = self.wrappers.repeat.unwrap_or(1);
         let mut all = Step::default();
-        for t in 0..repeat {
-            let step = self.one(action)?;
+        let mut done = 0;
+        while done < repeat {
+            let (step, times) = self.some(action, repeat - done)?;
+            done += times;
             all.reward += step.reward;
             (all.terminated, all.truncated) = (step.terminated, step.truncated);
             if self.wrappers.lives {
@@ -402,10 +409,10 @@ impl Env for Wrapped {
                 all.terminated |= lives < self.lives;
                 self.lives = lives;
             }
-            let last = t + 1 == repeat;
+            let last = done == repeat;
             if self.wrappers.max {
                 // As Gymnasium's AtariPreprocessing: a step that ends early shows what was kept before.
-                if !all.is_over() && t + 2 >= repeat {
+                if !all.is_over() && done + 1 >= repeat {
                     self.keep(usize::from(!last));
                 }
             } else if last || all.is_over() {

@@ -50,6 +50,29 @@ class Atari(AtariEnv):
             self.expert.see(self.its_actions.index(done) if done in self.its_actions else 0)
         return result
 
+    def foveate_repeat(self, action, times):
+        """So many frames with an action, or to the end: draws the last one alone."""
+        act, over = self.ale.act, self.ale.game_over
+        done, expert = self._action_set[int(action)], self.expert
+        seen = self.its_actions.index(done) if expert and done in self.its_actions else 0
+        total, made = 0.0, 0
+        while made < times:
+            total += act(done)
+            made += 1
+            if expert:
+                expert.see(seen)
+            if over():
+                break
+        ale = self.ale
+        return (
+            self._get_obs(),
+            total,
+            ale.game_over(with_truncation=False),
+            ale.game_truncated(),
+            self._get_info(),
+            made,
+        )
+
     def advise(self):
         """A score for each choice, of all 18 for the game's own."""
         scores = dict(zip(self.its_actions, self.expert.advise()))

@@ -27,7 +27,7 @@ import traceback
 PROTOCOL = 1
 OLDEST_PYTHON = (3, 8)
 OLDEST_GYMNASIUM = (0, 29)
-# Status, flags, nothing, bytes that follow, a number.
+# Status, flags, nothing, bytes that follow (after steps: how many were made), a number.
 REPLY = struct.Struct("<BBHId")
 # How often the next request is looked for before the worker sleeps; how many waits may be in vain in a row, and after how
 # many it looks again.
@@ -708,6 +708,8 @@ class Host:
         row = np.frombuffer(request, "<f8", count, 8)
         recv_into, sendall, pack = control.recv_into, control.sendall, REPLY.pack
         act, step, write = self.hands.read, env.step, self.write
+        # Environments of ours may know a faster way than so many steps.
+        repeat = getattr(env.unwrapped, "foveate_repeat", None)
         view = memoryview(request)
         steps = waits = vain = 0
         while True:
@@ -733,15 +735,27 @@ class Host:
                     return
                 got += more
             try:
-                if request[0] == 83:  # S: step
-                    observation, reward, terminated, truncated, self.info = step(act(row))
+                if request[0] == 83:  # S: one step or several with the same action
+                    times = request[2] | request[3] << 8
+                    made = 0
+                    if repeat and times > 1:
+                        observation, reward, terminated, truncated, self.info, made = repeat(act(row), times)
+                    else:
+                        total = 0.0
+                        while made < times:
+                            observation, reward, terminated, truncated, self.info = step(act(row))
+                            made += 1
+                            if not isinstance(reward, float):
+                                reward = as_number(reward)
+                            if terminated is not False and terminated is not True:
+                                terminated = as_flag(terminated, "terminated")
+                            if truncated is not False and truncated is not True:
+                                truncated = as_flag(truncated, "truncated")
+                            total += reward
+                            if terminated or truncated or total - total != 0.0:
+                                break
+                        reward = total
                     write(observation)
-                    if not isinstance(reward, float):
-                        reward = as_number(reward)
-                    if terminated is not False and terminated is not True:
-                        terminated = as_flag(terminated, "terminated")
-                    if truncated is not False and truncated is not True:
-                        truncated = as_flag(truncated, "truncated")
                     flags = (TERMINATED if terminated else 0) | (TRUNCATED if truncated else 0)
                     steps += 1
                     if steps & 31 == 0 and megabytes() > self.limit:
@@ -750,7 +764,7 @@ class Host:
                             raise MemoryError(
                                 "the worker uses %d MB, twice what the option memory=%d allows" % (megabytes(), self.limit)
                             )
-                    sendall(pack(FINE, flags, 0, 0, reward))
+                    sendall(pack(FINE, flags, 0, made, reward))
                     continue
                 data = b""
                 flags = 0
