@@ -27,5 +27,5 @@ mod wrapped;
 pub use area::Area;
 pub use bilinear::Bilinear;
 pub use grey::Grey;
-pub use parse::{Blank, Resize, Stack, Wrappers, catalogue};
+pub use parse::{Blank, Resize, Stack, Subtract, Wrappers, catalogue};
 pub use wrapped::Wrapped;

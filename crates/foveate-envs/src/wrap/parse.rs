@@ -23,8 +23,8 @@ pub struct Wrappers {
     pub grey: Option<Grey>,
     /// Another size of the picture.
     pub resize: Option<Resize>,
-    /// Every byte becomes its distance from this one, so that a background so bright becomes black.
-    pub subtract: Option<u8>,
+    /// Every byte becomes its distance from another one, so that a background so bright becomes black.
+    pub subtract: Option<Subtract>,
     /// Rows of the picture that become black.
     pub blank: Blank,
     /// Shows several observations at once.
@@ -64,6 +64,15 @@ pub enum Stack {
     Colors,
 }
 
+/// Of what every byte becomes its distance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subtract {
+    /// This one.
+    Byte(u8),
+    /// The most frequent one of its channel in the picture, of equally frequent ones the smallest.
+    Common,
+}
+
 /// Every wrapper: how it is written, and what it does.
 pub fn catalogue() -> &'static [(&'static str, &'static str)] {
     &[
@@ -79,7 +88,8 @@ pub fn catalogue() -> &'static [(&'static str, &'static str)] {
         ("resize:84x84", "another size, as Pillow's bilinear; resize:84x84:area as OpenCV's INTER_AREA"),
         (
             "subtract:87",
-            "every byte becomes its distance from this one, after resize: a background so bright becomes black",
+            "every byte becomes its distance from this one, after resize: a background so bright becomes black; \
+             subtract:common takes the most frequent byte of each picture",
         ),
         (
             "blank:bottom=12",
@@ -188,7 +198,17 @@ impl Wrappers {
                 let (width, height) = size.ok_or_else(|| bad(part, &why()))?;
                 self.resize.replace(Resize { width, height, area }).is_none()
             }
-            "subtract" => self.subtract.replace(whole(1, 255)? as u8).is_none(),
+            "subtract" => {
+                let subtract = match value {
+                    Some("common") => Subtract::Common,
+                    _ => {
+                        let byte = value.and_then(|value| value.parse().ok()).filter(|&byte: &u8| byte > 0);
+                        let why = "write it as subtract:common, or as subtract:NUMBER, from 1 to 255";
+                        Subtract::Byte(byte.ok_or_else(|| bad(part, why))?)
+                    }
+                };
+                self.subtract.replace(subtract).is_none()
+            }
             "blank" => {
                 let why = || format!("write it as blank:top=ROWS or blank:bottom=ROWS, from 1 to {MAX_SIDE}");
                 let (edge, rows) =
@@ -223,14 +243,25 @@ impl Wrappers {
         *self == Wrappers::default()
     }
 
-    /// Subtracts from `picture`, `[height, row]`, and makes rows at its edges black.
-    pub(super) fn clear(&self, picture: &mut [u8], row: usize) {
-        if let Some(subtract) = self.subtract {
-            for byte in &mut *picture {
-                *byte = byte.abs_diff(subtract);
+    /// Subtracts from `picture`, `[height, width, channels]`, and makes rows at its edges black.
+    pub(super) fn clear(&self, picture: &mut [u8], width: usize, channels: usize) {
+        match self.subtract {
+            None => {}
+            Some(Subtract::Byte(subtract)) => {
+                for byte in &mut *picture {
+                    *byte = byte.abs_diff(subtract);
+                }
+            }
+            Some(Subtract::Common) => {
+                for channel in 0..channels {
+                    let common = common(picture.iter().skip(channel).step_by(channels));
+                    for byte in picture.iter_mut().skip(channel).step_by(channels) {
+                        *byte = byte.abs_diff(common);
+                    }
+                }
             }
         }
-        self.blank.apply(picture, row);
+        self.blank.apply(picture, width * channels);
     }
 
     /// Whether observations are changed.
@@ -244,9 +275,33 @@ impl Wrappers {
     }
 }
 
+/// The most frequent byte, of equally frequent ones the smallest.
+fn common<'a>(bytes: impl Iterator<Item = &'a u8>) -> u8 {
+    let mut counts = [0_u32; 256];
+    for &byte in bytes {
+        counts[usize::from(byte)] += 1;
+    }
+    let most = counts.iter().max().copied().unwrap_or(0);
+    counts.iter().position(|&count| count == most).unwrap_or(0) as u8
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_most_frequent_byte_of_each_channel_becomes_black() {
+        let clear = |text: &str, mut picture: Vec<u8>, width, channels| {
+            text.parse::<Wrappers>().expect("fine").clear(&mut picture, width, channels);
+            picture
+        };
+        assert_eq!(clear("subtract:common", vec![9, 5, 9, 200, 0, 9], 3, 1), [0, 4, 0, 191, 9, 0]);
+        // Two rows of two pixels with a background of 7, 80, 90, and of two equally frequent bytes the smaller one.
+        let picture = vec![7, 80, 90, 7, 80, 90, 1, 80, 90, 7, 100, 90];
+        assert_eq!(clear("subtract:common", picture, 2, 3), [0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 20, 0]);
+        assert_eq!(clear("subtract:common", vec![8, 3, 8, 3], 2, 1), [5, 0, 5, 0]);
+        assert_eq!(clear("subtract:common+blank:top=1", vec![9, 9, 4, 9], 2, 1), [0, 0, 5, 0]);
+    }
 
     #[test]
     fn wrappers_are_read_in_any_order() {
@@ -259,7 +314,7 @@ mod tests {
             lives: true,
             grey: Some(Grey::Pillow),
             resize: Some(Resize { width: 8, height: 6, area: true }),
-            subtract: Some(7),
+            subtract: Some(Subtract::Byte(7)),
             blank: Blank { top: Some(1), bottom: Some(2) },
             stack: Some(Stack::Rows(3)),
             clip: true,
@@ -285,7 +340,7 @@ mod tests {
             ("resize:0x4", "resize:WIDTHxHEIGHT"),
             ("resize:84x84:cubic", "resize:WIDTHxHEIGHT"),
             ("grey:x", "choose grey, grey:ale or grey:opencv"),
-            ("subtract", "write it as subtract:NUMBER, from 1 to 255"),
+            ("subtract", "write it as subtract:common, or as subtract:NUMBER, from 1 to 255"),
             ("subtract:0", "from 1 to 255"),
             ("subtract:256", "from 1 to 255"),
             ("subtract:7+subtract:7", "subtract is there twice"),

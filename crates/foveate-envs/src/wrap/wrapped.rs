@@ -141,7 +141,7 @@ impl Pictures {
         }
         if wrappers.stack == Some(Stack::Colors) {
             resize.apply(kept, small);
-            wrappers.clear(small, to.width * to.channels);
+            wrappers.clear(small, to.width, to.channels);
             let news = small.chunks_exact(to.channels);
             for (pixel, new) in shown.as_chunks_mut::<3>().0.iter_mut().zip(news) {
                 let bright = if let [r, g, b] = *new { Grey::Pillow.of([r, g, b]) } else { new[0] };
@@ -155,7 +155,7 @@ impl Pictures {
         let large = from.height * from.width * to.channels;
         for (kept, out) in kept.chunks_exact(large).zip(shown[newest..].chunks_exact_mut(to.frame_len())) {
             resize.apply(kept, out);
-            wrappers.clear(out, to.width * to.channels);
+            wrappers.clear(out, to.width, to.channels);
         }
         if first {
             let (before, newest) = shown.split_at_mut(newest);
