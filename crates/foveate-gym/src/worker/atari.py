@@ -1,13 +1,13 @@
 """One game of the Arcade Learning Environment; runs in the worker, before its host makes the environment.
 
-Every step is one frame, and neither a lost life nor a number of frames ends an episode. Every reset loads the game anew with
-the seed, from which the emulator draws when actions stick. ale-py is imported from the user's Python; nothing of it is part of
+Every step is one frame, and neither a lost life nor a number of frames ends an episode. Every reset is that of a game that was
+loaded anew with the seed, from which the emulator draws when actions stick. ale-py is imported from the user's Python; nothing of it is part of
 Foveate.
 """
 
 gymnasium, numpy = toolbox()
 try:
-    from ale_py import roms
+    from ale_py import ALEState, roms
     from ale_py.env import AtariEnv
 except ImportError as error:
     raise Refusal("ale_py cannot be imported (%s); install it with: %s" % (one_line(error), pip("ale-py")))
@@ -19,6 +19,47 @@ EXPERTS = {"breakout": BreakoutExpert, "pong": PongExpert}
 EXACT_EXPERTS = {"pong": SearchingPongExpert}
 
 
+def counted(data):
+    """Bytes as the emulator stores them in its state."""
+    return len(data).to_bytes(4, "little") + data
+
+
+class Beginning:
+    """The emulator after the first reset. To load a game takes twenty times as long as to reset it, and the states after two
+    seeds differ in their generator alone, so that of another seed is written down instead. The second reset loads the game once
+    more, and what was written down counts from then on only if it was the same to the bit."""
+
+    # Bytes in which the length of what follows is looked for, and those after it.
+    HEAD, TAIL = 64, 8
+
+    def __init__(self, ale, seed, picture):
+        self.data, self.seed, self.picture = self.state(ale), seed, picture
+        # Whether it may be used; not known at first.
+        self.exact = None
+
+    @staticmethod
+    def state(ale):
+        return bytes(ale.cloneState(include_rng=True).serialize())
+
+    @staticmethod
+    def generator(seed):
+        """The Mersenne Twister after this seed, as C++ writes it."""
+        words = numpy.random.RandomState(int(seed) % 2**32).get_state()[1]
+        return counted(b"%s 624" % b" ".join(b"%d" % word for word in words))
+
+    def after(self, seed):
+        """The state after another seed; None where the emulator's states are not as expected."""
+        own = self.generator(self.seed)
+        ends = len(self.data) - self.TAIL
+        lengths = [i for i in range(self.HEAD) if i + 4 + int.from_bytes(self.data[i : i + 4], "little") == ends]
+        if self.data.count(own) != 1 or len(lengths) != 1:
+            return None
+        at = lengths[0]
+        data = self.data.replace(own, self.generator(seed))
+        inner = data[at + 4 : len(data) - self.TAIL]
+        return data[:at] + counted(inner) + data[len(data) - self.TAIL :]
+
+
 class Atari(AtariEnv):
     """The screen, `[height, width, 3]`; the choices are those of the game, or all 18."""
 
@@ -27,6 +68,7 @@ class Atari(AtariEnv):
     def __init__(self, game, repeat_action_probability, **settings):
         if game not in roms.get_all_rom_ids():
             raise Refusal("this ale-py has no game %s; install a newer one with: %s" % (game, pip("--upgrade ale-py")))
+        self.beginning = None
         super().__init__(game=game, repeat_action_probability=repeat_action_probability, **settings)
         self.expert = None
         expert = EXPERTS.get(game)
@@ -37,11 +79,35 @@ class Atari(AtariEnv):
             self.expert = expert(numpy, self.ale, self.its_actions)
             self.foveate_expert = self.advise
 
-    def reset(self, **settings):
-        first = super().reset(**settings)
+    def reset(self, *, seed=None, options=None):
+        first = self.begin(seed) or super().reset(seed=seed, options=options)
+        if seed is not None:
+            self.remember(seed, first[0])
         if self.expert:
             self.expert.begin()
         return first
+
+    def begin(self, seed):
+        """A reset without loading the game; None where it has to be loaded."""
+        if seed is None or self.beginning is None or not self.beginning.exact:
+            return None
+        seeds = self.seed_game(seed)
+        state = ALEState(self.beginning.after(seeds[1]))
+        # This forgets the last action, which may stick.
+        self.ale.reset_game()
+        self.ale.restoreState(state)
+        return self.beginning.picture.copy(), dict(self._get_info(), seeds=seeds)
+
+    def remember(self, seed, picture):
+        if self.beginning is None:
+            self.beginning = Beginning(self.ale, self.seed_game(seed)[1], picture.copy())
+        elif self.beginning.exact is None:
+            expected = self.beginning.after(self.seed_game(seed)[1])
+            same = numpy.array_equal(picture, self.beginning.picture) and expected == Beginning.state(self.ale)
+            try:
+                self.beginning.exact = same and ALEState(expected).equals(self.ale.cloneState(include_rng=True))
+            except Exception:  # a version that reads no states
+                self.beginning.exact = False
 
     def step(self, action):
         result = super().step(action)
