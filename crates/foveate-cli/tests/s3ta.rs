@@ -108,7 +108,7 @@ fn a_killed_training_ends_with_the_same_bytes_and_its_heads_are_analysed() {
 /// The kept weights, and what their cards say about them.
 #[test]
 fn kept_weights_play_as_their_cards_say() {
-    for (name, episodes) in [("breakout", 2), ("pong", 1)] {
+    for (name, episodes) in [("breakout", 2), ("pong", 1), ("pong-rewards", 2)] {
         plays_as_its_card_says(name, episodes);
     }
 }

@@ -148,6 +148,13 @@ pub static PRESETS: Registry<Preset> = Registry::new(
             text: include_str!("../presets/s3ta-pong.toml"),
         },
         &Preset {
+            name: "s3ta-pong-rewards",
+            summary: "S3TA for few cores in Pong, from its rewards alone, by V-trace",
+            agent: "s3ta",
+            open: false,
+            text: include_str!("../presets/s3ta-pong-rewards.toml"),
+        },
+        &Preset {
             name: "s3ta-pong-sticky",
             summary: "S3TA for few cores in Pong with sticky actions, taught by an expert",
             agent: "s3ta",

@@ -247,16 +247,17 @@ impl Wrappers {
     pub(super) fn clear(&self, picture: &mut [u8], width: usize, channels: usize) {
         match self.subtract {
             None => {}
-            Some(Subtract::Byte(subtract)) => {
-                for byte in &mut *picture {
-                    *byte = byte.abs_diff(subtract);
-                }
-            }
+            Some(Subtract::Byte(subtract)) => distances(picture, subtract),
+            Some(Subtract::Common) if channels == 1 => distances(picture, most_frequent(&counts(picture))),
             Some(Subtract::Common) => {
                 for channel in 0..channels {
-                    let common = common(picture.iter().skip(channel).step_by(channels));
-                    for byte in picture.iter_mut().skip(channel).step_by(channels) {
-                        *byte = byte.abs_diff(common);
+                    let mut counts = [0; 256];
+                    for pixel in picture.chunks_exact(channels) {
+                        counts[usize::from(pixel[channel])] += 1;
+                    }
+                    let common = most_frequent(&counts);
+                    for pixel in picture.chunks_exact_mut(channels) {
+                        pixel[channel] = pixel[channel].abs_diff(common);
                     }
                 }
             }
@@ -275,12 +276,30 @@ impl Wrappers {
     }
 }
 
-/// The most frequent byte, of equally frequent ones the smallest.
-fn common<'a>(bytes: impl Iterator<Item = &'a u8>) -> u8 {
-    let mut counts = [0_u32; 256];
-    for &byte in bytes {
-        counts[usize::from(byte)] += 1;
+/// Every byte becomes its distance from `other`.
+fn distances(picture: &mut [u8], other: u8) {
+    for byte in picture {
+        *byte = byte.abs_diff(other);
     }
+}
+
+/// How often each byte is there. Eight equal ones, as backgrounds are made of, are counted at once.
+fn counts(bytes: &[u8]) -> [u32; 256] {
+    let mut counts = [0; 256];
+    let (eights, rest) = bytes.as_chunks::<8>();
+    for eight in eights {
+        if *eight == [eight[0]; 8] {
+            counts[usize::from(eight[0])] += 8;
+        } else {
+            eight.iter().for_each(|&byte| counts[usize::from(byte)] += 1);
+        }
+    }
+    rest.iter().for_each(|&byte| counts[usize::from(byte)] += 1);
+    counts
+}
+
+/// The most frequent byte, of equally frequent ones the smallest.
+fn most_frequent(counts: &[u32; 256]) -> u8 {
     let most = counts.iter().max().copied().unwrap_or(0);
     counts.iter().position(|&count| count == most).unwrap_or(0) as u8
 }
@@ -300,6 +319,13 @@ mod tests {
         let picture = vec![7, 80, 90, 7, 80, 90, 1, 80, 90, 7, 100, 90];
         assert_eq!(clear("subtract:common", picture, 2, 3), [0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 20, 0]);
         assert_eq!(clear("subtract:common", vec![8, 3, 8, 3], 2, 1), [5, 0, 5, 0]);
+        // Eight bytes are counted at once where they are equal.
+        let mut picture = vec![6; 16];
+        picture.extend([1; 23]);
+        picture[9] = 2;
+        assert_eq!(clear("subtract:common", picture.clone(), 39, 1)[8..17], [5, 1, 5, 5, 5, 5, 5, 5, 0]);
+        picture.extend([6; 10]);
+        assert_eq!(clear("subtract:common", picture, 7, 1)[8..17], [0, 4, 0, 0, 0, 0, 0, 0, 5]);
         assert_eq!(clear("subtract:common+blank:top=1", vec![9, 9, 4, 9], 2, 1), [0, 0, 5, 0]);
     }
 
