@@ -199,13 +199,12 @@ impl Wrappers {
                 self.resize.replace(Resize { width, height, area }).is_none()
             }
             "subtract" => {
-                let subtract = match value {
-                    Some("common") => Subtract::Common,
-                    _ => {
-                        let byte = value.and_then(|value| value.parse().ok()).filter(|&byte: &u8| byte > 0);
-                        let why = "write it as subtract:common, or as subtract:NUMBER, from 1 to 255";
-                        Subtract::Byte(byte.ok_or_else(|| bad(part, why))?)
-                    }
+                let subtract = if value == Some("common") {
+                    Subtract::Common
+                } else {
+                    let byte = value.and_then(|value| value.parse().ok()).filter(|&byte: &u8| byte > 0);
+                    let why = "write it as subtract:common, or as subtract:NUMBER, from 1 to 255";
+                    Subtract::Byte(byte.ok_or_else(|| bad(part, why))?)
                 };
                 self.subtract.replace(subtract).is_none()
             }
@@ -291,10 +290,14 @@ fn counts(bytes: &[u8]) -> [u32; 256] {
         if *eight == [eight[0]; 8] {
             counts[usize::from(eight[0])] += 8;
         } else {
-            eight.iter().for_each(|&byte| counts[usize::from(byte)] += 1);
+            for &byte in eight {
+                counts[usize::from(byte)] += 1;
+            }
         }
     }
-    rest.iter().for_each(|&byte| counts[usize::from(byte)] += 1);
+    for &byte in rest {
+        counts[usize::from(byte)] += 1;
+    }
     counts
 }
 
