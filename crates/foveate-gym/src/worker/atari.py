@@ -1,8 +1,8 @@
 """One game of the Arcade Learning Environment; runs in the worker, before its host makes the environment.
 
 Every step is one frame, and neither a lost life nor a number of frames ends an episode. Every reset is that of a game that was
-loaded anew with the seed, from which the emulator draws when actions stick. ale-py is imported from the user's Python; nothing of it is part of
-Foveate.
+loaded anew with the seed, from which the emulator draws when actions stick. ale-py is imported from the user's Python; nothing
+of it is part of Foveate.
 """
 
 gymnasium, numpy = toolbox()

@@ -620,6 +620,8 @@ class Host:
         if self.hands.count > 4096:
             raise Refusal("its action is %d numbers; at most 4096 are possible" % self.hands.count)
         self.limit = request["megabytes"]
+        # Our own environments may know a faster way than so many steps.
+        self.repeat = getattr(self.env.unwrapped, "foveate_repeat", None) if request.get("more") else None
         self.info = {}
         spec, metadata = self.env.spec, getattr(self.env, "metadata", None) or {}
         picture, numbers = self.eyes.bytes()
@@ -708,8 +710,7 @@ class Host:
         row = np.frombuffer(request, "<f8", count, 8)
         recv_into, sendall, pack = control.recv_into, control.sendall, REPLY.pack
         act, step, write = self.hands.read, env.step, self.write
-        # Environments of ours may know a faster way than so many steps.
-        repeat = getattr(env.unwrapped, "foveate_repeat", None)
+        repeat = self.repeat
         view = memoryview(request)
         steps = waits = vain = 0
         while True:
