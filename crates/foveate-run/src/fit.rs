@@ -453,7 +453,7 @@ mod tests {
             table["recipe"]["max_steps"].as_integer().expect("a number")
         };
         for (preset, of_world, expect) in [
-            ("s3ta-small", Some(27_000), 3000),
+            ("s3ta-small", Some(27_000), 5000),
             ("s3ta-small", Some(250), 250),
             ("s3ta-small", None, 1000),
             ("s3ta", Some(27_000), 27_000),
