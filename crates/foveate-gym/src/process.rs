@@ -131,6 +131,9 @@ pub(crate) struct Process {
     cpu_seconds: f64,
 }
 
+/// The time limit of a step holds for each of several steps in one request, but a hung worker is found after so many at most.
+const MOST_WAITS: u32 = 4;
+
 /// The answer to a request for steps: how many were made, the sum of their rewards, and how the last one ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct StepReply {
@@ -362,7 +365,7 @@ impl Process {
         times: u16,
         timeout: Duration,
     ) -> Result<StepReply, Trouble> {
-        self.wait_up_to(timeout.saturating_mul(times.into()))?;
+        self.wait_up_to(timeout.saturating_mul(u32::from(times).min(MOST_WAITS)))?;
         let (flags, length, reward) = self.ask(request)?;
         // So few steps are made that their number fits where other answers have a length.
         let steps = u16::try_from(length).unwrap_or(0);
