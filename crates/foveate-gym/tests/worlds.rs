@@ -57,6 +57,53 @@ fn an_episode_is_its_seed_and_its_actions() {
 }
 
 #[test]
+fn a_repeated_action_is_as_many_steps() {
+    if !python() {
+        return;
+    }
+    let action = [0.4];
+    let action = Action::Continuous(&action);
+    let seen = |env: &dyn Env| env.observation().numbers().expect("numbers").to_vec();
+    // What the trait does by default.
+    let mut steps = toy("Toy", &[]);
+    steps.reset(Some(2));
+    let mut expect = vec![];
+    while expect.last().is_none_or(|(step, _): &(Step, Vec<f32>)| !step.is_over()) {
+        let mut all = steps.step(action).expect("it goes on");
+        for _ in 1..9 {
+            if all.is_over() {
+                break;
+            }
+            let step = steps.step(action).expect("it goes on");
+            all = Step { reward: all.reward + step.reward, ..step };
+        }
+        expect.push((all, seen(&steps)));
+    }
+    let last = expect.last().expect("one").1[1];
+    assert!(last % 9.0 != 0.0, "it ends within a repeat, after {last} steps");
+    let play = |env: &mut dyn Env, from: usize| {
+        for (step, numbers) in &expect[from..] {
+            assert_eq!(env.repeat(action, 9).expect("it goes on"), *step);
+            assert_eq!(seen(env), *numbers);
+        }
+        assert!(env.repeat(action, 9).expect_err("over").to_string().contains("call reset first"));
+    };
+    let mut env = toy("Toy", &[]);
+    env.reset(Some(2));
+    play(&mut env, 0);
+    // A copy, and a new worker after a crash within a repeat, play the same requests again.
+    env.reset(Some(2));
+    env.repeat(action, 9).expect("it goes on");
+    play(&mut *env.boxed_clone(), 1);
+    let dir = tempfile::tempdir().expect("a folder");
+    let mark = serde_json::to_string(&dir.path().join("broken")).expect("text");
+    let mut breaks = toy("Breaks", &[("arg.how", "\"exit\""), ("arg.at", "10"), ("arg.once", &mark)]);
+    breaks.reset(Some(2));
+    play(&mut breaks, 0);
+    assert_eq!(breaks.gym().replaced(), 1);
+}
+
+#[test]
 fn copies_go_on_to_the_bit() {
     if !python() {
         return;
