@@ -33,9 +33,18 @@ class Beginning:
     HEAD, TAIL = 64, 8
 
     def __init__(self, ale, seed, picture):
-        self.data, self.seed, self.picture = self.state(ale), seed, picture
+        self.picture = picture
         # Whether it may be used; not known at first.
         self.exact = None
+        # The state before and after the generator, in front of and behind the bytes whose length it names; None where the
+        # emulator's states are not as expected.
+        self.parts = None
+        data, own = self.state(ale), self.generator(seed)
+        end = len(data) - self.TAIL
+        lengths = [i for i in range(self.HEAD) if i + 4 + int.from_bytes(data[i : i + 4], "little") == end]
+        if data.count(own) == 1 and len(lengths) == 1:
+            at, here = lengths[0], data.index(own)
+            self.parts = data[:at], data[at + 4 : here], data[here + len(own) : end], data[end:]
 
     @staticmethod
     def state(ale):
@@ -48,16 +57,9 @@ class Beginning:
         return counted(b"%s 624" % b" ".join(b"%d" % word for word in words))
 
     def after(self, seed):
-        """The state after another seed; None where the emulator's states are not as expected."""
-        own = self.generator(self.seed)
-        ends = len(self.data) - self.TAIL
-        lengths = [i for i in range(self.HEAD) if i + 4 + int.from_bytes(self.data[i : i + 4], "little") == ends]
-        if self.data.count(own) != 1 or len(lengths) != 1:
-            return None
-        at = lengths[0]
-        data = self.data.replace(own, self.generator(seed))
-        inner = data[at + 4 : len(data) - self.TAIL]
-        return data[:at] + counted(inner) + data[len(data) - self.TAIL :]
+        """The state after another seed."""
+        head, before, behind, tail = self.parts
+        return head + counted(before + self.generator(seed) + behind) + tail
 
 
 class Atari(AtariEnv):
@@ -102,19 +104,22 @@ class Atari(AtariEnv):
         if self.beginning is None:
             self.beginning = Beginning(self.ale, self.seed_game(seed)[1], picture.copy())
         elif self.beginning.exact is None:
-            expected = self.beginning.after(self.seed_game(seed)[1])
-            same = numpy.array_equal(picture, self.beginning.picture) and expected == Beginning.state(self.ale)
-            try:
-                self.beginning.exact = same and ALEState(expected).equals(self.ale.cloneState(include_rng=True))
-            except Exception:  # a version that reads no states
-                self.beginning.exact = False
+            self.beginning.exact = self.foresaw(seed, picture)
+
+    def foresaw(self, seed, picture):
+        """Whether the beginning says what this reset led to."""
+        if self.beginning.parts is None or not numpy.array_equal(picture, self.beginning.picture):
+            return False
+        expected = self.beginning.after(self.seed_game(seed)[1])
+        if expected != Beginning.state(self.ale):
+            return False
+        try:
+            return ALEState(expected).equals(self.ale.cloneState(include_rng=True))
+        except Exception:  # a version that reads no states
+            return False
 
     def step(self, action):
-        result = super().step(action)
-        if self.expert:
-            done = self._action_set[int(action)]
-            self.expert.see(self.its_actions.index(done) if done in self.its_actions else 0)
-        return result
+        return self.foveate_repeat(action, 1)[:5]
 
     def foveate_repeat(self, action, times):
         """So many frames with an action, or to the end: draws the last one alone."""

@@ -620,7 +620,7 @@ class Host:
         if self.hands.count > 4096:
             raise Refusal("its action is %d numbers; at most 4096 are possible" % self.hands.count)
         self.limit = request["megabytes"]
-        # Our own environments may know a faster way than so many steps.
+        # Our own environments may know a faster way than so many steps; wrappers around them have no part in it.
         self.repeat = getattr(self.env.unwrapped, "foveate_repeat", None) if request.get("more") else None
         self.info = {}
         spec, metadata = self.env.spec, getattr(self.env, "metadata", None) or {}
@@ -739,7 +739,7 @@ class Host:
                 if request[0] == 83:  # S: one step or several with the same action
                     times = request[2] | request[3] << 8
                     made = 0
-                    if repeat and times > 1:
+                    if repeat:
                         observation, reward, terminated, truncated, self.info, made = repeat(act(row), times)
                     else:
                         total = 0.0
