@@ -5,7 +5,7 @@ use foveate_kernels::plain::Plain;
 use crate::frame::Frame;
 use crate::lanes::{LANES, Wide, Words, add_bytes, dot, max, select, select_word};
 use crate::layer::{Layer, PLANE, SKY, any};
-use crate::light::{lit, packed};
+use crate::light::{lit, packed, to_viewer};
 use crate::rows::{paint, points};
 use crate::view::View;
 
@@ -562,9 +562,9 @@ fn add_body<const MIRROR: bool>(
         }
         let n = if body.solid.is_round() { body.solid.normal(&on_face) } else { n };
         let colour = if MIRROR {
-            packed(&lit(&frame.mirrored_lamps, &body.paint, &on_face, &n))
+            packed(&lit(&frame.mirrored_lamps, &body.paint, &on_face, &to_viewer(&on_face), &n))
         } else {
-            paint(frame, body, &on_face, &n)
+            paint(frame, body, &on_face, &n, &[u32::MAX; LANES])
         };
         for i in 0..lanes.count {
             let (edge, times) = (lanes.edges[i], lanes.samples[i].count_ones());

@@ -221,13 +221,9 @@ impl Paint {
     }
 }
 
-/// What `lamps` add to a surface at points `p` with normals `n`, each channel from 0 to 1. The viewer is at the origin.
+/// The unit vectors from points to the viewer, who is at the origin.
 #[inline(always)]
-pub(crate) fn lit(lamps: &[Lamp], paint: &Paint, p: &Wide3, n: &Wide3) -> Wide3 {
-    let mut colour = [[0.0; LANES]; 3];
-    for k in 0..3 {
-        colour[k] = [paint.rgb[k] * paint.emission; LANES];
-    }
+pub(crate) fn to_viewer(p: &Wide3) -> Wide3 {
     let mut v = [[0.0; LANES]; 3];
     for i in 0..LANES {
         let q = [p[0][i], p[1][i], p[2][i]];
@@ -235,6 +231,16 @@ pub(crate) fn lit(lamps: &[Lamp], paint: &Paint, p: &Wide3, n: &Wide3) -> Wide3 
         for k in 0..3 {
             v[k][i] = q[k] * inverse;
         }
+    }
+    v
+}
+
+/// What `lamps` add to a surface at points `p` with normals `n`, each channel from 0 to 1. `v` is [`to_viewer`] of the points.
+#[inline(always)]
+pub(crate) fn lit(lamps: &[Lamp], paint: &Paint, p: &Wide3, v: &Wide3, n: &Wide3) -> Wide3 {
+    let mut colour = [[0.0; LANES]; 3];
+    for k in 0..3 {
+        colour[k] = [paint.rgb[k] * paint.emission; LANES];
     }
     for lamp in lamps {
         let (mut l, _) = lamp.way(p);
@@ -250,7 +256,15 @@ pub(crate) fn lit(lamps: &[Lamp], paint: &Paint, p: &Wide3, n: &Wide3) -> Wide3 
                     l[k][i] = way[k] * inverse;
                 }
                 cosine[i] = -dot([l[0][i], l[1][i], l[2][i]], axis);
-                strength[i] = 1.0 / (a[0] + distance * (a[1] + distance * a[2]));
+                strength[i] = distance;
+            }
+            if a[1] == 0.0 && a[2] == 0.0 {
+                strength = [1.0 / a[0]; LANES];
+            } else {
+                for i in 0..LANES {
+                    let distance = strength[i];
+                    strength[i] = 1.0 / (a[0] + distance * (a[1] + distance * a[2]));
+                }
             }
             if lamp.kind == LightKind::Spot {
                 for i in 0..LANES {

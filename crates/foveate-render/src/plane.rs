@@ -4,7 +4,7 @@ use crate::lanes::{
     LANES, V3, Wide, Wide3, Words, add, clamp01, cross, dot, floor, mask, max, min, pack, scale, select, sub,
 };
 use crate::layer::any;
-use crate::light::{Lamps, MAX_SHADOWS, Paint, lit};
+use crate::light::{Lamps, MAX_SHADOWS, Paint, lit, to_viewer};
 use crate::solid::Ends;
 use crate::view::{Polygon, View, mirror_direction, mirror_point};
 use crate::{Checker, Geom};
@@ -274,11 +274,12 @@ impl Plane {
                 n[k][i] = self.axes[2][k];
             }
         }
+        let v = to_viewer(&p);
         for pass in 0..=lamps.shadow.len() {
             let colour = if pass == 0 {
-                lit(lamps.plain, &self.paint, &p, &n)
+                lit(lamps.plain, &self.paint, &p, &v, &n)
             } else {
-                lit(&lamps.shadow[pass - 1..pass], &self.paint.unlit(), &p, &n)
+                lit(&lamps.shadow[pass - 1..pass], &self.paint.unlit(), &p, &v, &n)
             };
             for c in 0..3 {
                 let v = &colour[c];

@@ -6,7 +6,7 @@ use crate::edges::EdgeBuffers;
 use crate::frame::{Body, Frame};
 use crate::lanes::{LANES, Wide, Wide3, Words, add_bytes, mask, mix_bytes, select, select_word};
 use crate::layer::{Layer, PLANE, SKY, any, of, put};
-use crate::light::{MAX_SHADOWS, lit, packed};
+use crate::light::{MAX_SHADOWS, lit, packed, to_viewer};
 use crate::view::View;
 
 /// How far above a surface its way to a light begins, in metres: like the bias of a shadow map.
@@ -25,6 +25,25 @@ pub(crate) struct RowBuffers {
     mirror_depth: Vec<Wide>,
     mirror_front: Vec<Words>,
     mirror_colour: Vec<Words>,
+    /// For each body: pixels that are still to be painted; none between pictures.
+    pending: Vec<Pixels>,
+}
+
+/// Pixels of one body, of any rows, that are painted together.
+#[derive(Debug, Clone)]
+struct Pixels {
+    count: usize,
+    /// Of their rays.
+    x: Wide,
+    y: Wide,
+    depth: Wide,
+    /// Their places in the picture, row by row.
+    place: [usize; LANES],
+}
+
+impl Pixels {
+    const NONE: Pixels =
+        Pixels { count: 0, x: [0.0; LANES], y: [0.0; LANES], depth: [1.0; LANES], place: [0; LANES] };
 }
 
 impl RowBuffers {
@@ -40,6 +59,7 @@ impl RowBuffers {
             mirror_depth: numbers(),
             mirror_front: words(),
             mirror_colour: words(),
+            pending: Vec::new(),
         }
     }
 }
@@ -62,7 +82,8 @@ impl Plain for DrawRows<'_> {
     #[inline(always)]
     fn run(self) {
         let DrawRows { frame, view, columns, layer, rows, mut edges, rgb } = self;
-        for (y, rgb) in rgb.chunks_exact_mut(view.width * 3).enumerate() {
+        rows.pending.resize(frame.bodies.len(), Pixels::NONE);
+        for y in 0..view.height {
             let row = Row { frame, view, columns, layer, y };
             row.draw(rows);
             if let Some(edges) = &mut edges
@@ -79,8 +100,13 @@ impl Plain for DrawRows<'_> {
                     edges.keep_mirror(y, view.width, mirror);
                 }
             }
-            row.draw_bodies(rows);
-            write_rgb(&rows.colour, rgb);
+            write_rgb(&rows.colour, &mut rgb[y * view.width * 3..][..view.width * 3]);
+            row.draw_bodies(rows, rgb);
+        }
+        for (body, pixels) in frame.bodies.iter().zip(&mut rows.pending) {
+            if pixels.count > 0 {
+                draw_pixels(frame, view, layer, body, pixels, rgb);
+            }
         }
     }
 }
@@ -138,7 +164,7 @@ impl Row<'_> {
                     let o = lifted(&p, &n.map(|n| [n; LANES]));
                     let (way, end) = lamp.way(&o);
                     let mut hit = [0; LANES];
-                    frame.bodies[cast.body].solid.shade(&o, &way, end, &mut hit);
+                    frame.bodies[cast.body].solid.shade(&o, &way, end, &here, &mut hit);
                     if !any(&hit) {
                         continue;
                     }
@@ -228,7 +254,7 @@ impl Row<'_> {
                     if any(&here) {
                         let p = points(&columns[b], ray_y, &rows.mirror_depth[b]);
                         let n = body.solid.normal(&p);
-                        let colour = packed(&lit(&frame.mirrored_lamps, &body.paint, &p, &n));
+                        let colour = packed(&lit(&frame.mirrored_lamps, &body.paint, &p, &to_viewer(&p), &n));
                         put(&mut rows.mirror_colour[b], &colour, &here);
                     }
                 }
@@ -243,12 +269,12 @@ impl Row<'_> {
         true
     }
 
-    /// Draws the bodies before all else.
+    /// Draws the bodies before all else. Their pixels wait until there is a whole block of one body: most bodies are narrower than
+    /// a block.
     #[inline(always)]
-    fn draw_bodies(&self, rows: &mut RowBuffers) {
+    fn draw_bodies(&self, rows: &mut RowBuffers, rgb: &mut [u8]) {
         let Row { frame, view, columns, layer, y } = *self;
-        let blocks = columns.len();
-        let ray_y = [view.ray_y(y as f32 + 0.5); LANES];
+        let ray_y = view.ray_y(y as f32 + 0.5);
         for (number, body) in frame.bodies.iter().enumerate() {
             let span = body.hull.span(y, view.width);
             for b in span.start / LANES..span.end.div_ceil(LANES) {
@@ -256,36 +282,75 @@ impl Row<'_> {
                 if !any(&here) {
                     continue;
                 }
-                let p = points(&columns[b], &ray_y, &rows.depth[b]);
-                let mut colour = paint(frame, body, &p, &body.solid.normal(&p));
-                if layer.has_glass {
-                    let (glass_depth, glass) =
-                        (&layer.glass_depth[y * blocks + b], &layer.glass[y * blocks + b]);
-                    for i in 0..LANES {
-                        let behind = mask(rows.depth[b][i] > glass_depth[i]);
-                        colour[i] = through(glass[i] & behind, colour[i]);
+                let pixels = &mut rows.pending[number];
+                let first = b * LANES;
+                for i in 0..LANES.min(view.width - first) {
+                    if here[i] == 0 {
+                        continue;
+                    }
+                    let at = pixels.count % LANES;
+                    pixels.x[at] = columns[b][i];
+                    pixels.y[at] = ray_y;
+                    pixels.depth[at] = rows.depth[b][i];
+                    pixels.place[at] = y * view.width + first + i;
+                    pixels.count += 1;
+                    if pixels.count == LANES {
+                        draw_pixels(frame, view, layer, body, pixels, rgb);
                     }
                 }
-                put(&mut rows.colour[b], &colour, &here);
             }
         }
     }
 }
 
-/// The colour of a body at points with normals.
+/// Paints the pixels of a body that wait.
 #[inline(always)]
-pub(crate) fn paint(frame: &Frame, body: &Body, p: &Wide3, n: &Wide3) -> Words {
-    let mut colour = packed(&lit(&frame.plain, &body.paint, p, n));
+fn draw_pixels(frame: &Frame, view: &View, layer: &Layer, body: &Body, pixels: &mut Pixels, rgb: &mut [u8]) {
+    let p = points(&pixels.x, &pixels.y, &pixels.depth);
+    let mut here = [0; LANES];
+    for i in 0..LANES {
+        here[i] = mask(i < pixels.count);
+    }
+    let colour = paint(frame, body, &p, &body.solid.normal(&p), &here);
+    for i in 0..pixels.count.min(LANES) {
+        let place = pixels.place[i];
+        let mut colour = colour[i];
+        if layer.has_glass {
+            let (y, x) = (place / view.width, place % view.width);
+            let at = y * view.width.div_ceil(LANES) + x / LANES;
+            let behind = pixels.depth[i] > layer.glass_depth[at][x % LANES];
+            colour = through(layer.glass[at][x % LANES] & mask(behind), colour);
+        }
+        rgb[place * 3..][..3].copy_from_slice(&colour.to_le_bytes()[..3]);
+    }
+    pixels.count = 0;
+}
+
+/// The colour of a body at points with normals; only where `here` has its bits.
+#[inline(always)]
+pub(crate) fn paint(frame: &Frame, body: &Body, p: &Wide3, n: &Wide3, here: &Words) -> Words {
+    let v = to_viewer(p);
+    let mut colour = packed(&lit(&frame.plain, &body.paint, p, &v, n));
     for (k, lamp) in frame.shadow.iter().enumerate() {
-        let added = packed(&lit(std::slice::from_ref(lamp), &body.paint.unlit(), p, n));
+        let added = packed(&lit(std::slice::from_ref(lamp), &body.paint.unlit(), p, &v, n));
         let mut dark = [0; LANES];
         let shaders = frame.shaders(body, k);
-        // What faces away from the light needs no shadow.
-        if !shaders.is_empty() && any(&added) {
+        // Pixels that the light reaches, as far as is known: what faces away from it needs no shadow.
+        let mut bright = [0; LANES];
+        for i in 0..LANES {
+            bright[i] = mask(added[i] != 0) & here[i];
+        }
+        if !shaders.is_empty() && any(&bright) {
             let o = lifted(p, n);
             let (way, end) = lamp.way(&o);
             for &shader in shaders {
-                frame.bodies[shader as usize].solid.shade(&o, &way, end, &mut dark);
+                frame.bodies[shader as usize].solid.shade(&o, &way, end, &bright, &mut dark);
+                for i in 0..LANES {
+                    bright[i] &= !dark[i];
+                }
+                if !any(&bright) {
+                    break;
+                }
             }
             let covered = lamp.covers(p);
             for i in 0..LANES {

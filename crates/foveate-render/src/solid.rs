@@ -4,6 +4,7 @@
 //! (x, y, 1), so the distance along it is the depth.
 
 use crate::lanes::{LANES, V3, Wide, Wide3, Words, add, dot, mask, max, min, scale, select};
+use crate::layer::any;
 
 /// A solid in the camera's frame, with what all rays of a picture share.
 #[derive(Debug, Clone, Copy)]
@@ -147,6 +148,7 @@ impl Solid {
             Kind::Capsule => {
                 let a = axes[2];
                 let (ca, half) = (along[2], s[2]);
+                let mut in_caps = [0; LANES];
                 for i in 0..LANES {
                     let dd = x[i] * x[i] + (y[i] * y[i] + 1.0);
                     let da = a[0] * x[i] + (a[1] * y[i] + a[2]);
@@ -157,12 +159,21 @@ impl Solid {
                     let square = middle * middle - across * (power - ca * ca);
                     let side = (middle - square.sqrt()) / across;
                     let z = side * da - ca;
-                    // The cap beyond whose centre the cylinder is hit.
-                    let shift = select(z > 0.0, half, -half);
-                    let dc = dc + shift * da;
-                    let cap_power = power + shift * (2.0 * ca + shift);
-                    let cap = (dc - (dc * dc - dd * cap_power).sqrt()) / dd;
-                    depth[i] = select(z.abs() <= half, side, select(square >= 0.0, cap, f32::NAN));
+                    depth[i] = select(z.abs() <= half, side, select(square >= 0.0, z, f32::NAN));
+                    in_caps[i] = mask((square >= 0.0) & !(z.abs() <= half));
+                }
+                if any(&in_caps) {
+                    for i in 0..LANES {
+                        let dd = x[i] * x[i] + (y[i] * y[i] + 1.0);
+                        let da = a[0] * x[i] + (a[1] * y[i] + a[2]);
+                        let dc = c[0] * x[i] + (c[1] * y[i] + c[2]);
+                        // The cap beyond whose centre the cylinder is hit.
+                        let shift = select(depth[i] > 0.0, half, -half);
+                        let dc = dc + shift * da;
+                        let cap_power = power + shift * (2.0 * ca + shift);
+                        let cap = (dc - (dc * dc - dd * cap_power).sqrt()) / dd;
+                        depth[i] = select(in_caps[i] != 0, cap, depth[i]);
+                    }
                 }
             }
             Kind::Cylinder => {
@@ -270,10 +281,26 @@ impl Solid {
     }
 
     /// Sets all bits of `hit` where the ray from `o` along `d` meets it between 0 and `end` times `d`, or begins
-    /// inside of it.
+    /// inside of it; where `among` has no bits, it may leave them.
     #[inline(always)]
-    pub(crate) fn shade(&self, o: &Wide3, d: &Wide3, end: f32, hit: &mut Words) {
+    pub(crate) fn shade(&self, o: &Wide3, d: &Wide3, end: f32, among: &Words, hit: &mut Words) {
         let (c, axes, s) = (self.centre, self.axes, self.size);
+        if self.kind == Kind::Capsule {
+            // Most rays miss the endless cylinder around a capsule; that takes neither roots nor divisions.
+            let (a, rr) = (axes[2], s[0] * s[0]);
+            let mut meets = [0; LANES];
+            for i in 0..LANES {
+                let q = [c[0] - o[0][i], c[1] - o[1][i], c[2] - o[2][i]];
+                let d = [d[0][i], d[1][i], d[2][i]];
+                let (da, qa) = (dot(d, a), dot(q, a));
+                let middle = dot(d, q) - da * qa;
+                let square = middle * middle - (dot(d, d) - da * da) * (dot(q, q) - rr - qa * qa);
+                meets[i] = among[i] & mask(square >= 0.0);
+            }
+            if !any(&meets) {
+                return;
+            }
+        }
         match self.kind {
             Kind::Sphere => {
                 let rr = s[0] * s[0];
