@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use foveate_agents::registry::{Init, initial_params};
-use foveate_core::Seed;
+use foveate_core::{ActMode, Seed};
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift;
 use serde_json::{Value, json};
@@ -116,6 +116,7 @@ fn undisturbed_it_is_the_evaluation() {
             seeds: Seeds::Each(seed..seed + 1),
             workers: 1,
             max_steps: None,
+            mode: ActMode::Greedy,
             reference: None,
         };
         let report = run(&request, &Stop::default()).expect("it drives");
@@ -740,6 +741,7 @@ fn a_world_in_another_process_is_driven_as_in_an_evaluation() {
             seeds: Seeds::Each(5..6),
             workers: 1,
             max_steps: None,
+            mode: ActMode::Greedy,
             reference: None,
         };
         let report = run(&request, &Stop::default()).expect("it drives");

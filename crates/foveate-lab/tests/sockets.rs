@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use foveate_core::Seed;
+use foveate_core::{ActMode, Seed};
 use foveate_envs::registry::EnvRequest;
 use foveate_lab::{Lab, LabRequest, LabSetup, MAX_SESSIONS, Token};
 use foveate_run::champion::champion;
@@ -238,6 +238,7 @@ fn two_pages_drive_apart_and_one_that_sleeps_holds_nobody_up() {
         seeds: Seeds::Each(11..12),
         workers: 1,
         max_steps: None,
+        mode: ActMode::Greedy,
         reference: None,
     };
     let report = run(&request, &Stop::default()).expect("it drives");

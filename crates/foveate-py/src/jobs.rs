@@ -116,6 +116,7 @@ pub(crate) fn evaluate(
     each: bool,
     workers: usize,
     max_steps: Option<u64>,
+    draw_actions: bool,
 ) -> PyResult<String> {
     let Driver { tested, labels, world, raised, .. } = driver(py, who, world)?;
     let (seed, episodes) = seeds;
@@ -126,7 +127,7 @@ pub(crate) fn evaluate(
     };
     let report = run(py, raised.as_ref(), |stop| {
         let (env, agent) = (worlds::make(world.clone())?, tested.agent()?);
-        let how = Evaluation { seeds, workers, max_steps, stop: stop.clone() };
+        let how = Evaluation { seeds, workers, max_steps, draw_actions, stop: stop.clone() };
         run_evaluation(&how.request(&*env, &*agent, &world, labels), stop)
     })?;
     json(py, &report)

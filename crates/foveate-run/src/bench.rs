@@ -14,7 +14,7 @@ use foveate_core::episode::{
     ActionRecorder, Actor, ActorError, BeforeStep, Chosen, Episode, EpisodeRules, Observer, RawAction,
     RecordedActor,
 };
-use foveate_core::{ActContext, Agent, Env, EvaluateError, Experience, ImageBuf, Rng, Seed};
+use foveate_core::{ActContext, ActMode, Agent, Env, EvaluateError, Experience, ImageBuf, Rng, Seed};
 use foveate_envs::registry::EnvRequest;
 use serde::Serialize;
 
@@ -195,7 +195,7 @@ pub fn rollouts(
     let mut pool = Workers::new(env, agent, workers, Stop::default());
     let mut experience = Experience::default();
     let (cpu, wall) = (ProcessCpu::start(), Wall::start());
-    pool.evaluate_stream(&genome, 1, episodes, EpisodeRules::WHOLE, &mut experience)?;
+    pool.evaluate_stream(&genome, (1, episodes), EpisodeRules::WHOLE, ActMode::Greedy, &mut experience)?;
     Ok(RolloutTiming {
         workers: pool.count(),
         steps: experience.episodes.iter().map(|result| result.steps).sum(),

@@ -74,10 +74,10 @@ mod tests {
     use std::path::Path;
 
     use foveate_core::episode::EpisodeRules;
+    use foveate_core::{ActMode, Experience};
     use foveate_envs::registry::{EnvRequest, WorldDescriptor};
 
     use super::*;
-    use crate::evaluate::evaluate_each;
     use crate::replay::sha256_hex;
     use crate::trust::WorldFlags;
     use crate::workers::{Stop, Workers, default_workers};
@@ -137,9 +137,11 @@ mod tests {
             assert!(rows.len() >= 3, "the card lists episodes to check: {rows:?}");
             let seeds = rows.iter().map(|row| row[0].parse::<u64>().expect("a seed"));
             let mut workers = Workers::new(&*env, &*agent, default_workers(), Stop::default());
-            let results =
-                evaluate_each(&mut workers, file.params(), EpisodeRules::WHOLE, seeds).expect("it drives");
-            for (row, result) in rows.iter().zip(results) {
+            let mut experience = Experience::default();
+            workers
+                .evaluate_each(file.params(), seeds, EpisodeRules::WHOLE, ActMode::Greedy, &mut experience)
+                .expect("it drives");
+            for (row, result) in rows.iter().zip(experience.episodes) {
                 let driven = [format!("{:.2}", result.total), result.steps.to_string()];
                 assert_eq!(driven, row[1..], "{name}, seed {}", row[0]);
             }

@@ -10,9 +10,7 @@ use std::str::FromStr;
 pub use foveate_core::Labels;
 use foveate_core::episode::EpisodeRules;
 use foveate_core::hint::Setting;
-use foveate_core::{
-    Agent, Env, EpisodeResult, Executor, Experience, Population, Purpose, Record, RolloutJob, Work,
-};
+use foveate_core::{ActMode, Agent, Env, Experience};
 use foveate_registry::ReferenceScores;
 use foveate_train::{Summary, decimals};
 use serde::{Deserialize, Serialize};
@@ -101,6 +99,8 @@ pub struct EvalRequest<'a> {
     pub workers: usize,
     /// Steps after which an episode is truncated, unless the world ends it earlier.
     pub max_steps: Option<u64>,
+    /// Whether the agent takes the actions that it considers best, or explores as in training.
+    pub mode: ActMode,
     /// The scores by which returns are normalised, where there are any.
     pub reference: Option<ReferenceScores>,
 }
@@ -118,6 +118,9 @@ pub struct EvalReport {
     pub weights: String,
     /// The seed of the stream, or the range of seeds as text.
     pub seed: SeedLabel,
+    /// Whether the agent drew its actions, see [`EvalRequest::mode`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drawn: bool,
     /// Statistics of the returns.
     #[serde(flatten)]
     pub summary: Summary,
@@ -179,33 +182,32 @@ pub enum SeedLabel {
 /// # Errors
 /// When there are no episodes to run, a rollout fails, or the user asked to stop.
 pub fn run(request: &EvalRequest<'_>, stop: &Stop) -> Result<EvalReport, RunError> {
-    let EvalRequest { env, agent, labels, seeds, workers, max_steps, reference } = request;
+    let &EvalRequest { env, agent, ref labels, ref seeds, workers, max_steps, mode, reference } = request;
     if seeds.count() == 0 {
         return Err(RunError::BadRequest { why: "0 episodes say nothing; ask for at least 1".into() });
     }
     check_episodes(seeds.count())?;
     let rules = EpisodeRules { max_steps: max_steps.unwrap_or(u64::MAX), ..EpisodeRules::WHOLE };
-    crate::workers::check_count(*workers)?;
-    let workers = if *workers == 0 { crate::workers::default_workers() } else { *workers };
+    crate::workers::check_count(workers)?;
+    let workers = if workers == 0 { crate::workers::default_workers() } else { workers };
     let workers = workers.min(seeds.count());
     budget::evaluation(seeds.count(), workers, agent.params().len(), env.spec())?;
     let cpu = ProcessCpu::start();
-    let mut pool = Workers::new(*env, *agent, workers, stop.clone());
+    let mut pool = Workers::new(env, agent, workers, stop.clone());
     let weights = agent.params();
     let whose = RunError::of_weights(&labels.weights);
     let mut experience = Experience::default();
-    let seed = match seeds {
-        Seeds::Stream { seed, episodes } => {
-            pool.evaluate_stream(&weights, *seed, *episodes, rules, &mut experience)
-                .map_err(RunError::from)
-                .map_err(whose)?;
-            SeedLabel::Stream(*seed)
-        }
-        Seeds::Each(range) => {
-            experience.episodes = evaluate_each(&mut pool, &weights, rules, range.clone()).map_err(whose)?;
-            SeedLabel::Each(format!("{}..{}", range.start, range.end))
-        }
+    let (seed, outcome) = match seeds {
+        &Seeds::Stream { seed, episodes } => (
+            SeedLabel::Stream(seed),
+            pool.evaluate_stream(&weights, (seed, episodes), rules, mode, &mut experience),
+        ),
+        Seeds::Each(range) => (
+            SeedLabel::Each(format!("{}..{}", range.start, range.end)),
+            pool.evaluate_each(&weights, range.clone(), rules, mode, &mut experience),
+        ),
     };
+    outcome.map_err(RunError::from).map_err(whose)?;
     // Worlds in other processes report their CPU time when they are dropped.
     drop(pool);
     let results = experience.episodes;
@@ -219,6 +221,7 @@ pub fn run(request: &EvalRequest<'_>, stop: &Stop) -> Result<EvalReport, RunErro
         variant: labels.variant.clone(),
         weights: labels.weights.clone(),
         seed,
+        drawn: mode != ActMode::Greedy,
         human_normalised: reference.map(|reference| HumanNormalised::of(reference, &summary)),
         summary,
         lengths: results.iter().map(|r| r.steps).collect(),
@@ -226,30 +229,6 @@ pub fn run(request: &EvalRequest<'_>, stop: &Stop) -> Result<EvalReport, RunErro
         returns,
         steps_per_cpu_second: steps as f64 / seconds.max(1e-9),
     })
-}
-
-/// One genome, one episode for each seed.
-///
-/// # Errors
-/// When a rollout fails.
-pub fn evaluate_each(
-    executor: &mut dyn Executor,
-    weights: &[f32],
-    rules: EpisodeRules,
-    seeds: impl IntoIterator<Item = u64>,
-) -> Result<Vec<EpisodeResult>, RunError> {
-    let job = |(episode, env_seed)| RolloutJob { genome: 0, episode, env_seed };
-    let work = Work {
-        purpose: Purpose::Evaluation,
-        weights: Population::of(weights),
-        jobs: seeds.into_iter().enumerate().map(job).collect(),
-        rules,
-        record: Record::Returns,
-        epsilon: 0.0,
-    };
-    let mut experience = Experience::default();
-    executor.execute(&work, &mut experience)?;
-    Ok(experience.episodes)
 }
 
 /// Formats the report for people.
@@ -260,12 +239,17 @@ impl fmt::Display for EvalReport {
             SeedLabel::Stream(seed) => format!("stream of seed {seed}"),
             SeedLabel::Each(range) => format!("seeds {range}"),
         };
+        let drawn = if self.drawn { ", drawn actions" } else { "" };
         let min = self.returns.iter().copied().fold(f64::INFINITY, f64::min);
         let max = self.returns.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let steps: u64 = self.lengths.iter().sum();
         let ended = self.terminated.iter().filter(|&&t| t).count();
         writeln!(f, "{}", self.weights)?;
-        writeln!(f, "  on        {}, picture {}, variant {}, {seed}", self.env, self.picture, self.variant)?;
+        writeln!(
+            f,
+            "  on        {}, picture {}, variant {}, {seed}{drawn}",
+            self.env, self.picture, self.variant
+        )?;
         writeln!(
             f,
             "  episodes  {n}, {ended} ended by the task, {:.0} steps on average",
@@ -309,12 +293,51 @@ mod tests {
             variant: "none".into(),
             weights: "w.safetensors".into(),
         };
-        EvalRequest { env, agent, labels, seeds, workers, max_steps: None, reference: None }
+        EvalRequest {
+            env,
+            agent,
+            labels,
+            seeds,
+            workers,
+            max_steps: None,
+            mode: ActMode::Greedy,
+            reference: None,
+        }
     }
 
     fn eval(seeds: Seeds, workers: usize) -> Result<EvalReport, RunError> {
         let (env, agent) = (ToyWorld::default(), toy_agent(-0.4));
         run(&request(&env, &agent, seeds, workers), &Stop::default())
+    }
+
+    #[test]
+    fn drawn_actions_are_other_ones_and_the_same_for_any_number_of_workers() {
+        use foveate_agents::registry::{self, Init};
+        use foveate_core::Seed;
+
+        let settings = serde_json::json!({ "observation": [[-3.0, 3.0], [-3.0, 3.0]], "actions": [[-1.0, 1.0]], "discrete": false });
+        let mut agent = registry::make("actor-critic", &settings).expect("good settings");
+        let params = registry::initial_params("actor-critic", &settings, Init::Torch, Seed::root(4));
+        agent.set_params(&params.expect("good settings")).expect("they fit");
+        let env = ToyWorld::default();
+        let eval = |seeds: Seeds, workers, mode| {
+            run(&EvalRequest { mode, ..request(&env, &*agent, seeds, workers) }, &Stop::default())
+                .expect("fine")
+        };
+        let explore = ActMode::Explore { epsilon: 0.0 };
+        for seeds in [Seeds::Stream { seed: 5, episodes: 6 }, Seeds::Each(5..11)] {
+            let best = eval(seeds.clone(), 1, ActMode::Greedy);
+            let drawn = eval(seeds.clone(), 1, explore);
+            assert_eq!((best.drawn, drawn.drawn), (false, true));
+            assert!(best.returns.iter().zip(&drawn.returns).all(|(best, drawn)| best != drawn), "{drawn:?}");
+            assert_eq!(eval(seeds, 3, explore).returns, drawn.returns);
+            assert!(drawn.to_string().contains(", drawn actions\n") && !best.to_string().contains("drawn"));
+            let json = |report| serde_json::to_value(report).expect("plain numbers");
+            assert_eq!(
+                (&json(&drawn)["drawn"], &json(&best)["drawn"]),
+                (&true.into(), &serde_json::Value::Null)
+            );
+        }
     }
 
     #[test]
@@ -352,6 +375,7 @@ mod tests {
                 seeds: Seeds::Each(1..2),
                 workers: 1,
                 max_steps: None,
+                mode: ActMode::Greedy,
                 reference: None,
             };
             let said = run(&request, &Stop::default()).expect_err("NaN is no number").to_string();

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use foveate_core::hint::Setting;
-use foveate_core::{ActContext, Agent, Env, episode_seed};
+use foveate_core::{ActContext, ActMode, Agent, Env, episode_seed};
 use foveate_envs::registry::EnvRequest;
 
 use crate::budget::Need;
@@ -267,8 +267,10 @@ fn run_row(
     let (workers, max_steps) = (request.workers, request.max_steps);
     let agent = &*agent;
     let reference = None;
-    let report =
-        evaluate::run(&EvalRequest { env, agent, labels, seeds, workers, max_steps, reference }, stop)?;
+    let report = evaluate::run(
+        &EvalRequest { env, agent, labels, seeds, workers, max_steps, mode: ActMode::Greedy, reference },
+        stop,
+    )?;
     effort.steps += report.lengths.iter().sum::<u64>();
     effort.episodes += report.returns.len();
     effort.cpu_seconds += cpu.elapsed().as_secs_f64();

@@ -236,21 +236,35 @@ impl Workers {
     pub fn evaluate_stream(
         &mut self,
         genome: &[f32],
-        seed: u64,
-        episodes: usize,
+        (seed, episodes): (u64, usize),
         rules: EpisodeRules,
+        mode: ActMode,
         experience: &mut Experience,
     ) -> Result<(), EvaluateError> {
         let jobs = (0..episodes).map(|episode| RolloutJob { genome: 0, episode, env_seed: seed });
-        self.lay_out(
-            std::iter::once(genome),
-            jobs,
-            Ends { rules, record: Record::Returns, mode: ActMode::Greedy },
-        );
+        self.lay_out(std::iter::once(genome), jobs, Ends { rules, record: Record::Returns, mode });
         let mut table = lock(&self.pool.shared().table);
         table.queue.begin(&[]);
         table.stream = Some((self.worker.spare.0.boxed_clone(), 0));
         drop(table);
+        self.drive_all(experience)
+    }
+
+    /// Runs an episode for each seed in parallel.
+    ///
+    /// # Errors
+    /// As [`Executor::execute`].
+    pub fn evaluate_each(
+        &mut self,
+        genome: &[f32],
+        seeds: impl IntoIterator<Item = u64>,
+        rules: EpisodeRules,
+        mode: ActMode,
+        experience: &mut Experience,
+    ) -> Result<(), EvaluateError> {
+        let job = |(episode, env_seed)| RolloutJob { genome: 0, episode, env_seed };
+        let jobs = seeds.into_iter().enumerate().map(job);
+        self.lay_out(std::iter::once(genome), jobs, Ends { rules, record: Record::Returns, mode });
         self.drive_all(experience)
     }
 
@@ -469,7 +483,9 @@ mod tests {
         for count in [1, 2, 5] {
             let mut workers = workers(&ToyWorld::default(), count);
             let mut experience = Experience::default();
-            workers.evaluate_stream(&genome, 9, 20, EpisodeRules::WHOLE, &mut experience).expect("fine");
+            workers
+                .evaluate_stream(&genome, (9, 20), EpisodeRules::WHOLE, ActMode::Greedy, &mut experience)
+                .expect("fine");
             assert_eq!(experience.episodes, expect, "{count} workers");
         }
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use foveate_agents::Sees;
 use foveate_agents::registry::{Init, initial_params, usual};
 use foveate_core::hint::Setting;
-use foveate_core::{Agent, Env, Seed};
+use foveate_core::{ActMode, Agent, Env, Seed};
 use foveate_envs::registry::EnvRequest;
 use foveate_registry::{AGENTS, AgentDescriptor, WORLDS};
 use foveate_run::RunError;
@@ -41,6 +41,9 @@ pub struct Evaluation {
     pub workers: usize,
     /// Maximum steps per episode, if the world's own limit is not lower.
     pub max_steps: Option<u64>,
+    /// Whether the agent draws its actions, as in training, in place of taking the most probable ones. Agents whose actions have
+    /// no probabilities take the same ones.
+    pub draw_actions: bool,
     /// Stops the evaluation early.
     pub stop: Stop,
 }
@@ -51,6 +54,7 @@ impl Default for Evaluation {
             seeds: Seeds::Stream { seed: 1, episodes: 100 },
             workers: 0,
             max_steps: None,
+            draw_actions: false,
             stop: Stop::default(),
         }
     }
@@ -104,10 +108,11 @@ impl Evaluation {
         request: &EnvRequest,
         labels: Labels,
     ) -> EvalRequest<'a> {
-        let Evaluation { ref seeds, workers, max_steps, .. } = *self;
+        let Evaluation { ref seeds, workers, max_steps, draw_actions, .. } = *self;
+        let mode = if draw_actions { ActMode::Explore { epsilon: 0.0 } } else { ActMode::Greedy };
         // The scores to compare with are of whole episodes.
         let reference = foveate_registry::reference(request).filter(|_| max_steps.is_none());
-        EvalRequest { env, agent, labels, seeds: seeds.clone(), workers, max_steps, reference }
+        EvalRequest { env, agent, labels, seeds: seeds.clone(), workers, max_steps, mode, reference }
     }
 }
 

@@ -43,6 +43,10 @@ pub(crate) struct Eval {
     /// Truncate episodes after this many steps
     #[arg(long, value_name = "STEPS")]
     max_steps: Option<u64>,
+    /// Draw the agent's actions, as in training, instead of taking the most probable ones; agents
+    /// whose actions have no probabilities act as before
+    #[arg(long)]
+    draw_actions: bool,
     #[arg(long, conflicts_with = "variants", help = help::each_variant())]
     each_variant: bool,
     /// Print one JSON object (a list of them with --each-variant) with the return of every episode
@@ -60,9 +64,9 @@ impl Eval {
         let ticker = out::ticker();
         ticker.count_down(&stop, "episodes");
         let status = |labels: &Labels| ticker.set(vec![format!("{}, {}", labels.weights, labels.variant)]);
-        let Eval { workers, max_steps, .. } = self;
+        let Eval { workers, max_steps, draw_actions, .. } = self;
         let seeds = self.seeds.clone().unwrap_or(Seeds::Stream { seed: self.seed, episodes: self.episodes });
-        let how = Evaluation { seeds, workers, max_steps, stop };
+        let how = Evaluation { seeds, workers, max_steps, draw_actions, stop };
         if !self.each_variant {
             status(&loaded.labels());
             let report = loaded.evaluate(&world, &how)?;

@@ -63,7 +63,13 @@ class RolloutWorker:
 def forked() -> None: ...
 def command(arguments: list[str], clusters: Callable[[str], _Cluster]) -> int: ...
 def evaluate(
-    who: Agent | _Functions, world: _World, seeds: tuple[int, int], each: bool, workers: int, max_steps: int | None
+    who: Agent | _Functions,
+    world: _World,
+    seeds: tuple[int, int],
+    each: bool,
+    workers: int,
+    max_steps: int | None,
+    draw_actions: bool,
 ) -> str: ...
 def stress(
     who: list[Agent | _Functions],

@@ -102,6 +102,7 @@ def evaluate(
     seeds: range | None = None,
     max_steps: int | None = None,
     workers: int = 0,
+    draw_actions: bool = False,
     attention: Policy | None = None,
     reset: Callable[[], Any] | None = None,
     **of_world: Any,
@@ -116,6 +117,7 @@ def evaluate(
         seeds: one episode for each of these seeds instead, as ``env.reset(seed=…)`` gives it.
         max_steps: truncates episodes.
         workers: threads, 0 for one per core; a function always runs in one.
+        draw_actions: whether the agent draws its actions, as in training, instead of taking the most probable ones.
         attention: of a function: from observation to a map of what it attends to, ``[rows, columns]`` over a picture, or one number
             for each sensor.
         reset: of a function: called at the beginning of every episode.
@@ -129,7 +131,7 @@ def evaluate(
         if seeds.step != 1 or len(seeds) == 0:
             raise OptionError(f"seeds {seeds}; give a range of at least one seed, with step 1")
         which, each = (seeds.start, len(seeds)), True
-    report = json.loads(_native.evaluate(native, described, which, each, workers, max_steps))
+    report = json.loads(_native.evaluate(native, described, which, each, workers, max_steps, draw_actions))
     interval = report.get("ci95")
     return Evaluation(
         world=report["env"],

@@ -1,5 +1,6 @@
 //! Short episodes of the bundled agent; `foveate_core::statistics` tests the statistics.
 
+use foveate_core::ActMode;
 use foveate_core::statistics::paired;
 use foveate_envs::registry::EnvRequest;
 
@@ -200,6 +201,7 @@ fn a_row_is_an_evaluation_and_its_change_is_paired() {
             seeds: Seeds::Stream { seed: 3, episodes: 5 },
             workers: 1,
             max_steps: Some(30),
+            mode: ActMode::Greedy,
             reference: None,
         },
         &Stop::default(),
