@@ -159,6 +159,7 @@ impl Solid {
                     let square = middle * middle - across * (power - ca * ca);
                     let side = (middle - square.sqrt()) / across;
                     let z = side * da - ca;
+                    // Beyond the cylinder's ends, for now, at which of them.
                     depth[i] = select(z.abs() <= half, side, select(square >= 0.0, z, f32::NAN));
                     in_caps[i] = mask((square >= 0.0) & !(z.abs() <= half));
                 }
