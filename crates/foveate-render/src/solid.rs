@@ -159,9 +159,11 @@ impl Solid {
                     let square = middle * middle - across * (power - ca * ca);
                     let side = (middle - square.sqrt()) / across;
                     let z = side * da - ca;
+                    // A NaN, too, is left to the caps.
+                    let on_side = z.abs() <= half;
                     // Beyond the cylinder's ends, for now, at which of them.
-                    depth[i] = select(z.abs() <= half, side, select(square >= 0.0, z, f32::NAN));
-                    in_caps[i] = mask((square >= 0.0) & !(z.abs() <= half));
+                    depth[i] = select(on_side, side, select(square >= 0.0, z, f32::NAN));
+                    in_caps[i] = mask((square >= 0.0) & !on_side);
                 }
                 if any(&in_caps) {
                     for i in 0..LANES {
