@@ -124,7 +124,8 @@ fn seen(preset: Option<&Preset>, said: &UserSettings, world: &WorldDescriptor) -
     if let Some(picture) = said.section("env").get("picture").and_then(toml::Value::as_str) {
         return Ok(Seen { env: make(picture)?, picture: picture.to_owned(), note: None });
     }
-    let usual = world.pictures.first().map_or("", |picture| picture.name);
+    let own = preset.map(|preset| own_picture(preset, said, world)).transpose()?.flatten();
+    let usual = own.as_deref().unwrap_or_else(|| world.pictures.first().map_or("", |picture| picture.name));
     let why = match make(usual) {
         Ok(env) => {
             let preset = preset.map(|preset| preset.agent.to_owned());
@@ -474,6 +475,13 @@ mod tests {
         assert_eq!(seen(&[], None), ("one-hot".to_owned(), 20));
         assert_eq!(seen(&[], Some("relational-book")), ("view".to_owned(), 3));
         assert_eq!(seen(&["env.picture=full"], None), ("full".to_owned(), 3), "what the user says");
+        // Wrappers are for that picture, not for the world's usual one.
+        let sets = ["env.id=door-key-5x5", "env.options.wrap=grey:opencv"];
+        let said = UserSettings::read(None, &sets, &WorldFlags::default()).expect("good settings");
+        let made = configure(Some("s3ta-door"), &said).expect("it fits").config;
+        assert_eq!(made.env.picture, "rgb");
+        assert_eq!(made.agent.config["view"], toml::Value::from(vec![56, 56, 1]));
+        assert!(configure(Some("relational"), &said).is_err(), "a grid has no grey");
     }
 
     #[test]
