@@ -288,22 +288,6 @@ impl Solid {
     #[inline(always)]
     pub(crate) fn shade(&self, o: &Wide3, d: &Wide3, end: f32, among: &Words, hit: &mut Words) {
         let (c, axes, s) = (self.centre, self.axes, self.size);
-        if self.kind == Kind::Capsule {
-            // Most rays miss the endless cylinder around a capsule; that takes neither roots nor divisions.
-            let (a, rr) = (axes[2], s[0] * s[0]);
-            let mut meets = [0; LANES];
-            for i in 0..LANES {
-                let q = [c[0] - o[0][i], c[1] - o[1][i], c[2] - o[2][i]];
-                let d = [d[0][i], d[1][i], d[2][i]];
-                let (da, qa) = (dot(d, a), dot(q, a));
-                let middle = dot(d, q) - da * qa;
-                let square = middle * middle - (dot(d, d) - da * da) * (dot(q, q) - rr - qa * qa);
-                meets[i] = among[i] & mask(square >= 0.0);
-            }
-            if !any(&meets) {
-                return;
-            }
-        }
         match self.kind {
             Kind::Sphere => {
                 let rr = s[0] * s[0];
@@ -318,6 +302,19 @@ impl Solid {
             }
             Kind::Capsule => {
                 let (a, rr, half) = (axes[2], s[0] * s[0], s[2]);
+                // Most rays miss the endless cylinder around it; that takes neither roots nor divisions.
+                let mut meets = [0; LANES];
+                for i in 0..LANES {
+                    let q = [c[0] - o[0][i], c[1] - o[1][i], c[2] - o[2][i]];
+                    let d = [d[0][i], d[1][i], d[2][i]];
+                    let (da, qa) = (dot(d, a), dot(q, a));
+                    let middle = dot(d, q) - da * qa;
+                    let square = middle * middle - (dot(d, d) - da * da) * (dot(q, q) - rr - qa * qa);
+                    meets[i] = among[i] & mask(square >= 0.0);
+                }
+                if !any(&meets) {
+                    return;
+                }
                 for i in 0..LANES {
                     let q = [c[0] - o[0][i], c[1] - o[1][i], c[2] - o[2][i]];
                     let d = [d[0][i], d[1][i], d[2][i]];
