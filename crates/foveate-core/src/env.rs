@@ -73,6 +73,16 @@ pub trait Env: Send {
         total
     }
 
+    /// Which of the world's tasks the current episode is of, from 0; always 0 in a world of one task.
+    fn task(&self) -> usize {
+        0
+    }
+
+    /// The names of the world's tasks, by [number](Self::task); none in a world of one task.
+    fn tasks(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     /// Renders the world for people into `view`, at the size of `view`.
     ///
     /// # Errors

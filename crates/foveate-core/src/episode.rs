@@ -437,6 +437,7 @@ impl Episode {
         self.count(outcome);
         if self.over {
             self.result.total = env.score(self.result.total);
+            self.result.task = env.task();
         }
         self.context.reward = outcome.reward;
         self.context.choice = choice;

@@ -409,6 +409,8 @@ pub struct EpisodeResult {
     pub total: f64,
     /// Steps taken.
     pub steps: u64,
+    /// Which of the world's [tasks](Env::task) it was of.
+    pub task: usize,
     /// The world ended the episode because the task ended.
     pub terminated: bool,
     /// The world's time limit ended the episode.

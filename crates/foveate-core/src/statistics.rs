@@ -62,13 +62,22 @@ fn quantile_of_sorted(sorted: &[f64], q: f64) -> f64 {
 /// bootstrap, with a fixed seed). With fewer than about ten numbers it is too narrow. `None` for fewer than
 /// two numbers, see [`has_spread`].
 pub fn mean_interval(numbers: &[f64]) -> Option<[f64; 2]> {
-    let n = numbers.len();
-    if !has_spread(n) {
+    mean_of_means_interval(&[numbers])
+}
+
+/// The same for the mean of the groups' means: each group is resampled by itself. `None` when there is no group, or one of them has
+/// fewer than two numbers.
+pub fn mean_of_means_interval(groups: &[&[f64]]) -> Option<[f64; 2]> {
+    if groups.is_empty() || groups.iter().any(|group| !has_spread(group.len())) {
         return None;
     }
     let mut rng = Seed::root(0).child("bootstrap", 0).rng();
+    let mut mean_of_resample = |group: &[f64]| {
+        let n = group.len();
+        (0..n).map(|_| group[rng.below(n as u64) as usize]).sum::<f64>() / n as f64
+    };
     let mut means: Vec<f64> = (0..RESAMPLES)
-        .map(|_| (0..n).map(|_| numbers[rng.below(n as u64) as usize]).sum::<f64>() / n as f64)
+        .map(|_| groups.iter().map(|group| mean_of_resample(group)).sum::<f64>() / groups.len() as f64)
         .collect();
     means.sort_by(f64::total_cmp);
     Some([quantile_of_sorted(&means, 0.025), quantile_of_sorted(&means, 0.975)])

@@ -12,9 +12,12 @@ pub struct Level {
     pub env: Box<dyn Env>,
     /// The scores of random play and of a person.
     pub scores: ReferenceScores,
+    /// Its share of the episodes, relative to those of the other tasks, at least 1.
+    pub share: u64,
 }
 
-/// Several tasks with the same observations and actions as one world. Each episode is of one of them, which its seed draws.
+/// Several tasks with the same observations and actions as one world. Each episode is of one of them, which its seed draws in
+/// proportion to their [shares](Level::share).
 ///
 /// An episode [counts](Env::score) as its human-normalised score in percent, at most 100: so no task outweighs the others
 /// (Mott et al. 2019 compare agents by the mean of such capped scores).
@@ -54,12 +57,26 @@ impl Levels {
             // Without a limit in one of them there is none.
             spec.max_steps = spec.max_steps.zip(other.max_steps).map(|(one, two)| one.max(two));
         }
+        if let Some(level) = levels.iter().find(|level| level.share == 0) {
+            return Err(bad(format!("{} has no share of the episodes; give it at least 1", level.scores.task)));
+        }
         Ok(Levels { spec, tasks: levels, at: 0, seed: 0, resets: 0 })
     }
 
     /// The task of the current episode.
-    pub fn task(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         self.tasks[self.at].scores.task
+    }
+
+    /// The task in which a number below the sum of all shares falls.
+    fn drawn(&self, mut number: u64) -> usize {
+        for (task, level) in self.tasks.iter().enumerate() {
+            match number.checked_sub(level.share) {
+                None => return task,
+                Some(rest) => number = rest,
+            }
+        }
+        self.tasks.len() - 1
     }
 
     fn env(&self) -> &dyn Env {
@@ -82,7 +99,8 @@ impl Env for Levels {
             None => self.resets += 1,
         }
         let episode = Seed::root(self.seed).child("level", self.resets);
-        self.at = episode.rng().below(self.tasks.len() as u64) as usize;
+        let shares = self.tasks.iter().map(|level| level.share).sum();
+        self.at = self.drawn(episode.rng().below(shares));
         // The first episode of a seed is that of the task alone; later ones may be of a task that has no seed yet.
         let seed = if self.resets == 0 { self.seed } else { episode.value() };
         self.env_mut().reset(Some(seed));
@@ -101,8 +119,16 @@ impl Env for Levels {
     }
 
     fn score(&self, total: f64) -> f64 {
-        let Level { env, scores } = &self.tasks[self.at];
+        let Level { env, scores, .. } = &self.tasks[self.at];
         scores.normalise(env.score(total)).min(100.0)
+    }
+
+    fn task(&self) -> usize {
+        self.at
+    }
+
+    fn tasks(&self) -> Vec<&'static str> {
+        self.tasks.iter().map(|level| level.scores.task).collect()
     }
 
     fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
@@ -111,7 +137,7 @@ impl Env for Levels {
 
     /// The task, and its own state.
     fn state(&self) -> Fact {
-        let task = Fact::Text(self.task().to_owned());
+        let task = Fact::Text(self.name().to_owned());
         let mut facts = vec![("task".to_owned(), task)];
         match self.env().state() {
             Fact::Named(own) => facts.extend(own),
@@ -154,7 +180,7 @@ impl Env for Levels {
     }
 
     fn boxed_clone(&self) -> Box<dyn Env> {
-        let copy = |level: &Level| Level { env: level.env.boxed_clone(), scores: level.scores };
+        let copy = |level: &Level| Level { env: level.env.boxed_clone(), ..*level };
         let tasks = self.tasks.iter().map(copy).collect();
         Box::new(Levels { spec: self.spec.clone(), tasks, ..*self })
     }
@@ -219,7 +245,7 @@ mod tests {
 
     fn levels() -> Levels {
         let tasks = [(1.0, EASY), (3.0, HARD)];
-        let level = |(reward, scores)| Level { env: task(reward, 2), scores };
+        let level = |(reward, scores)| Level { env: task(reward, 2), scores, share: 1 };
         Levels::new("both", tasks.map(level).into()).expect("they fit")
     }
 
@@ -234,17 +260,33 @@ mod tests {
                 .run::<EvaluateError>(&mut world, &mut RawAction::Choice(0), &mut ())
                 .expect("it runs to its end");
             // 5 of 10, and 15 of 5 to 45.
-            let expect = if world.task() == "easy" { 50.0 } else { 25.0 };
+            let expect = if world.name() == "easy" { 50.0 } else { 25.0 };
             assert_eq!((result.total, result.steps), (expect, 5), "{seed}");
             assert_eq!(world.observation().numbers().expect("numbers")[1], seed as f32);
-            tasks.insert(world.task());
+            assert_eq!(result.task, usize::from(world.name() == "hard"));
+            tasks.insert(world.name());
             let Fact::Named(facts) = world.state() else { panic!("named facts") };
-            assert_eq!(facts[0], ("task".into(), Fact::Text(world.task().into())));
+            assert_eq!(facts[0], ("task".into(), Fact::Text(world.name().into())));
             assert_eq!(facts[1], ("state".into(), Fact::Count(5)));
         }
         assert_eq!(tasks, ["easy", "hard"].into());
         world.at = 0;
         assert_eq!((world.score(1e9), world.score(-10.0)), (100.0, -100.0));
+    }
+
+    #[test]
+    fn tasks_are_drawn_in_proportion_to_their_shares() {
+        let level = |reward, scores, share| Level { env: task(reward, 2), scores, share };
+        let mut world =
+            Levels::new("both", vec![level(1.0, EASY, 1), level(3.0, HARD, 5)]).expect("they fit");
+        assert_eq!([0, 1, 5].map(|number| world.drawn(number)), [0, 1, 1]);
+        let mut hard = 0;
+        for seed in 0..600 {
+            world.reset(Some(seed));
+            hard += world.task();
+        }
+        // 500, within three standard deviations.
+        assert!((473..=527).contains(&hard), "{hard}");
     }
 
     #[test]
@@ -275,8 +317,10 @@ mod tests {
         let said =
             |levels: Vec<Level>| Levels::new("both", levels).map(drop).expect_err("refused").to_string();
         assert!(said(vec![]).contains("there is no task"));
-        let two = vec![Level { env: task(1.0, 2), scores: EASY }, Level { env: task(1.0, 3), scores: HARD }];
-        let said = said(two);
+        let level = |choices, scores, share| Level { env: task(1.0, choices), scores, share };
+        let no_share = said(vec![level(2, EASY, 1), level(2, HARD, 0)]);
+        assert!(no_share.contains("hard has no share of the episodes; give it at least 1"), "{no_share}");
+        let said = said(vec![level(2, EASY, 1), level(3, HARD, 1)]);
         assert!(said.contains("easy takes one action of 2, hard of 3; one agent needs the same"), "{said}");
     }
 }

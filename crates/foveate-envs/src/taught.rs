@@ -51,6 +51,14 @@ impl Env for Taught {
         self.env.score(total)
     }
 
+    fn task(&self) -> usize {
+        self.env.task()
+    }
+
+    fn tasks(&self) -> Vec<&'static str> {
+        self.env.tasks()
+    }
+
     fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
         self.env.render(view)
     }

@@ -44,6 +44,7 @@ mod tests {
             norm: 1.0,
             sigma: 0.1,
             replayed: 0,
+            tasks: vec![],
             measures: std::collections::BTreeMap::new(),
         }
     }
@@ -113,6 +114,7 @@ mod tests {
                 norm: 1.0,
                 sigma: 0.1,
                 replayed: 0,
+                tasks: vec![],
                 measures: std::collections::BTreeMap::new(),
             };
             let summary = Summary::of(report);

@@ -12,7 +12,7 @@ use foveate_core::episode::EpisodeRules;
 use foveate_core::hint::Setting;
 use foveate_core::{ActMode, Agent, Env, Experience};
 use foveate_registry::ReferenceScores;
-use foveate_train::{Summary, decimals};
+use foveate_train::{Summary, by_task, decimals};
 use serde::{Deserialize, Serialize};
 
 pub use foveate_train::interval_text;
@@ -127,7 +127,10 @@ pub struct EvalReport {
     /// The mean return as a human-normalised score, where there are scores to compare with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub human_normalised: Option<HumanNormalised>,
-    /// Sum of rewards of every episode.
+    /// In a world of several tasks, such as several games: the returns in each, whose means the summary's mean is the mean of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<TaskReturns>,
+    /// What every episode counts: the sum of its rewards, unless the world [scores](Env::score) it otherwise.
     pub returns: Vec<f64>,
     /// Steps of every episode.
     pub lengths: Vec<u64>,
@@ -136,6 +139,16 @@ pub struct EvalReport {
     pub terminated: Vec<bool>,
     /// Steps per CPU second over all threads, resets included; the only number that differs between runs.
     pub steps_per_cpu_second: f64,
+}
+
+/// The returns in one of a world's tasks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskReturns {
+    /// Its name, such as that of the game.
+    pub task: String,
+    /// Their statistics.
+    #[serde(flatten)]
+    pub summary: Summary,
 }
 
 /// A mean return in percent between random play (0) and a person (100).
@@ -214,7 +227,12 @@ pub fn run(request: &EvalRequest<'_>, stop: &Stop) -> Result<EvalReport, RunErro
     let seconds = cpu.elapsed().as_secs_f64();
     let returns: Vec<f64> = results.iter().map(|r| r.total).collect();
     let steps: u64 = results.iter().map(|r| r.steps).sum();
-    let summary = Summary::of(&returns);
+    let summary = Summary::of_episodes(&results);
+    let mut by_task = by_task(&results);
+    let tasks = env.tasks().into_iter().enumerate().filter_map(|(number, task)| {
+        let summary = Summary::of(&by_task.remove(&number)?);
+        Some(TaskReturns { task: task.to_owned(), summary })
+    });
     Ok(EvalReport {
         env: labels.env.clone(),
         picture: labels.picture.clone(),
@@ -224,6 +242,7 @@ pub fn run(request: &EvalRequest<'_>, stop: &Stop) -> Result<EvalReport, RunErro
         drawn: mode != ActMode::Greedy,
         human_normalised: reference.map(|reference| HumanNormalised::of(reference, &summary)),
         summary,
+        tasks: tasks.collect(),
         lengths: results.iter().map(|r| r.steps).collect(),
         terminated: results.iter().map(|r| r.terminated).collect(),
         returns,
@@ -266,6 +285,10 @@ impl fmt::Display for EvalReport {
         } else {
             let more = Setting::Episodes;
             writeln!(f, "  return    {mean} (one episode has no interval and no spread; raise {more})")?;
+        }
+        for TaskReturns { task, summary } in &self.tasks {
+            let (episodes, s) = (summary.n, if summary.n == 1 { "" } else { "s" });
+            writeln!(f, "  in {task}: {} in {episodes} episode{s}", summary.spread(d))?;
         }
         if let Some(HumanNormalised { task, random, human, mean, ci95 }) = &self.human_normalised {
             let interval = ci95.map_or_else(String::new, |ci95| {

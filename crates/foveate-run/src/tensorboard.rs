@@ -260,6 +260,7 @@ mod tests {
             norm: 15.0,
             sigma: 0.125,
             replayed: 0,
+            tasks: vec![],
             measures: std::collections::BTreeMap::new(),
         };
         LogLine::of(event, seconds, seconds)

@@ -30,6 +30,7 @@ fn log(generations: u64) -> Vec<LogLine> {
             norm: 15.5,
             sigma: 0.1,
             replayed: 0,
+            tasks: vec![],
             measures: std::collections::BTreeMap::new(),
         };
         lines.push(LogLine::of(event, seconds, seconds));

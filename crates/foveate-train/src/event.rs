@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::summary::Summary;
+use crate::summary::{Summary, TaskMean};
 
 /// The result of a piece of work: a line of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,6 +34,9 @@ pub enum Event {
         /// Number of hard tracks that were run again.
         #[serde(default, skip_serializing_if = "is_zero")]
         replayed: usize,
+        /// In a world of several tasks: the returns by task.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tasks: Vec<TaskMean>,
         /// What the learner measured, by name, see [`Learner::measures`](foveate_core::Learner::measures).
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         measures: BTreeMap<String, f64>,

@@ -45,5 +45,5 @@ pub use recipe::{
     Fitness, Init, Interval, LearnerConfig, Patience, Recipe, Replay, ReplayJudge, Schedule, Selection,
     Stage, Teacher, TrackSeeds, track_seed,
 };
-pub use summary::{NO_INTERVAL, Summary, decimals, interval_text};
+pub use summary::{NO_INTERVAL, Summary, TaskMean, by_task, decimals, interval_text};
 pub use training::{FreshWeights, Training};

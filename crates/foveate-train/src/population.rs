@@ -4,7 +4,7 @@
 //! Every member of the population is a [`Vtrace`] with weights and settings of its own: the learning rate, the weight of the
 //! entropy, the optimiser's ε and the bound of gradients. All begin with the same. In each round every member plays episodes of
 //! its own and learns from them. A member's fitness is the mean of what its episodes count since the last comparison; in
-//! a world of several tasks, episodes count as capped human-normalised scores. After every
+//! a world of several tasks, episodes count as capped human-normalised scores, and the mean is that of the tasks' means. After every
 //! [`interval`](PopulationConfig::interval) rounds, each member
 //!
 //! 1. is compared with another one, drawn at random; if that is better by more than [`margin`](PopulationConfig::margin), it
@@ -169,8 +169,8 @@ struct Population {
 
 struct Member {
     learner: Vtrace,
-    /// What its episodes counted since the last comparison.
-    played: Vec<f64>,
+    /// The episodes since the last comparison: which task each was of, and what it counted.
+    played: Vec<(usize, f64)>,
 }
 
 impl Population {
@@ -185,7 +185,7 @@ impl Population {
     fn rate(&mut self) {
         for (fitness, member) in self.rated.iter_mut().zip(&self.members) {
             if !member.played.is_empty() {
-                *fitness = self.fitness.of(&member.played);
+                *fitness = self.fitness.of_tasks(&member.played);
             }
         }
     }
@@ -235,7 +235,7 @@ impl Population {
     }
 
     /// Restores what a member has learnt; returns what its episodes counted.
-    fn restore_member(&mut self, number: usize, state: &StateDict) -> Result<Vec<f64>, LearnError> {
+    fn restore_member(&mut self, number: usize, state: &StateDict) -> Result<Vec<(usize, f64)>, LearnError> {
         let prefix = format!("member{number}.");
         let own: StateDict = state
             .iter()
@@ -246,7 +246,11 @@ impl Population {
         let learner = &mut self.members[number].learner;
         learner.evolve(std::array::from_fn(|i| evolved[i])).map_err(|error| bad_state(error.to_string()))?;
         learner.restore(&own)?;
-        Ok(saved.any_f64s("played")?.to_vec())
+        let played = saved.any_f64s("played")?;
+        // Without it there was one task, or the state is of an older build, which did not tell tasks apart.
+        let tasks = if own.contains_key("tasks") { saved.counts("tasks", played.len())? } else { &[] };
+        let task = |episode: usize| tasks.get(episode).map_or(0, |&task| task as usize);
+        Ok(played.iter().enumerate().map(|(episode, &counted)| (task(episode), counted)).collect())
     }
 
     /// Its own settings as numbers, to detect a state that was saved with others.
@@ -284,6 +288,8 @@ impl Learner for Population {
             return Err(LearnError::NothingAsked);
         }
         let totals = returns("population", self.generation, &experience)?;
+        let tasks = experience.episodes.iter().map(|episode| episode.task);
+        let played: Vec<(usize, f64)> = tasks.zip(totals.iter().copied()).collect();
         let Experience { version, episodes, recordings } = experience;
         let wanted = count * self.jobs;
         if episodes.len() != wanted || recordings.len() != wanted {
@@ -312,8 +318,8 @@ impl Learner for Population {
         }
         self.generation += 1;
         let rounds: Vec<f64> = totals.chunks(self.jobs).map(|totals| self.fitness.of(totals)).collect();
-        for (member, totals) in self.members.iter_mut().zip(totals.chunks(self.jobs)) {
-            member.played.extend_from_slice(totals);
+        for (member, played) in self.members.iter_mut().zip(played.chunks(self.jobs)) {
+            member.played.extend_from_slice(played);
         }
         self.rate();
         if let Some(number) = self.comparison() {
@@ -359,7 +365,12 @@ impl Learner for Population {
         for (number, member) in self.members.iter().enumerate() {
             let evolved = member.learner.evolved().to_vec();
             state.insert(format!("member{number}.evolved"), Tensor::from(evolved));
-            state.insert(format!("member{number}.played"), Tensor::from(member.played.clone()));
+            let (tasks, counted): (Vec<u64>, Vec<f64>) =
+                member.played.iter().map(|&(task, counted)| (task as u64, counted)).unzip();
+            state.insert(format!("member{number}.played"), Tensor::from(counted));
+            if tasks.iter().any(|&task| task > 0) {
+                state.insert(format!("member{number}.tasks"), Tensor::from(tasks));
+            }
             for (name, tensor) in member.learner.state() {
                 state.insert(format!("member{number}.{name}"), tensor);
             }

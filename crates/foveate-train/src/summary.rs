@@ -1,6 +1,8 @@
 //! Statistics of returns.
 
-use foveate_core::statistics;
+use std::collections::BTreeMap;
+
+use foveate_core::{EpisodeResult, statistics};
 use serde::{Deserialize, Serialize};
 
 /// Statistics of a list of returns.
@@ -12,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub struct Summary {
     /// Number of returns.
     pub n: usize,
-    /// Arithmetic mean.
+    /// Arithmetic mean; of episodes of several tasks the mean of the tasks' means, however many episodes each has.
     pub mean: f64,
     /// Standard deviation with divisor `n` (not `n − 1`), as in `numpy.std` and in the papers; `None` for
     /// fewer than two returns.
@@ -64,6 +66,22 @@ impl Summary {
         }
     }
 
+    /// Statistics of what these episodes count.
+    pub fn of_episodes(episodes: &[EpisodeResult]) -> Self {
+        let returns: Vec<f64> = episodes.iter().map(|episode| episode.total).collect();
+        let tasks = by_task(episodes);
+        if tasks.len() < 2 {
+            return Summary::of(&returns);
+        }
+        let groups: Vec<&[f64]> = tasks.values().map(|returns| &**returns).collect();
+        let means = groups.iter().map(|returns| statistics::mean(returns));
+        Summary {
+            mean: means.sum::<f64>() / groups.len() as f64,
+            ci95: statistics::mean_of_means_interval(&groups),
+            ..Summary::of(&returns)
+        }
+    }
+
     /// Mean and standard deviation with `d` decimals, `902.0 ± 38.4`; only the mean for one episode.
     pub fn spread(&self, d: usize) -> String {
         match self.std {
@@ -71,6 +89,33 @@ impl Summary {
             None => format!("{:.d$}", self.mean),
         }
     }
+}
+
+/// The returns in one of a world's tasks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskMean {
+    /// Which task, see [`EpisodeResult::task`].
+    pub task: usize,
+    /// Number of episodes.
+    pub n: usize,
+    /// Their mean return.
+    pub mean: f64,
+}
+
+/// The mean return in each task, where there are several.
+pub(crate) fn task_means(episodes: &[EpisodeResult]) -> Vec<TaskMean> {
+    let mean = |(task, returns): (usize, Vec<f64>)| TaskMean { task, n: returns.len(), mean: statistics::mean(&returns) };
+    let several = episodes.iter().any(|episode| episode.task > 0);
+    if several { by_task(episodes).into_iter().map(mean).collect() } else { vec![] }
+}
+
+/// What the episodes of each [task](EpisodeResult::task) count.
+pub fn by_task(episodes: &[EpisodeResult]) -> BTreeMap<usize, Vec<f64>> {
+    let mut tasks: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    for episode in episodes {
+        tasks.entry(episode.task).or_default().push(episode.total);
+    }
+    tasks
 }
 
 /// Text of tables where there is no interval.
@@ -105,6 +150,22 @@ mod tests {
         let s = Summary::of(&[7.0; 9]);
         assert_eq!((s.std, s.ci95), (Some(0.0), Some([7.0, 7.0])));
         assert_eq!(Summary::of(&[]).n, 0);
+    }
+
+    #[test]
+    fn tasks_weigh_the_same_however_many_episodes_they_have() {
+        let episode = |task, total| EpisodeResult { task, total, ..EpisodeResult::default() };
+        let episodes: Vec<_> =
+            [1.0, 2.0, 3.0, 4.0].map(|x| episode(0, x)).into_iter().chain([episode(3, 50.0), episode(3, 60.0)]).collect();
+        let s = Summary::of_episodes(&episodes);
+        let plain = Summary::of(&[1.0, 2.0, 3.0, 4.0, 50.0, 60.0]);
+        assert_eq!((s.n, s.mean, s.median, s.std), (6, 28.75, plain.median, plain.std));
+        let [from, to] = s.ci95.expect("each has several");
+        // The largest means that resamples can have.
+        assert!((25.5..28.0).contains(&from) && (29.5..=32.0).contains(&to), "{from} {to}");
+        assert_eq!(Summary::of_episodes(&episodes[..5]).ci95, None, "one episode has no spread");
+        assert_eq!(Summary::of_episodes(&episodes[..4]), Summary::of(&[1.0, 2.0, 3.0, 4.0]));
+        assert_eq!(by_task(&episodes)[&3], [50.0, 60.0]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod state;
 
 use foveate_core::episode::EpisodeRules;
 use foveate_core::{
-    Episodes, Experience, Learner, Population, Purpose, Record, RolloutJob, Seed, Student, Work,
+    EpisodeResult, Episodes, Experience, Learner, Population, Purpose, Record, RolloutJob, Seed, Student, Work,
 };
 
 use self::finals::{Finals, standings};
@@ -20,7 +20,7 @@ use crate::error::TrainError;
 use crate::event::Event;
 use crate::learners::LearnerParts;
 use crate::recipe::{Interval, LearnerConfig, Recipe, ReplayJudge, Selection, TrackSeeds, track_seed};
-use crate::summary::Summary;
+use crate::summary::{Summary, task_means};
 
 /// Makes the initial weights of a start; the same seed gives the same weights.
 pub type FreshWeights = Box<dyn Fn(Seed) -> Vec<f32> + Send>;
@@ -249,7 +249,7 @@ impl Training {
             }
             Position::Evaluate { stage, start } => {
                 let seeds = self.seeds_driven();
-                let summary = self.judged(&returns, steps)?;
+                let summary = self.judged(&experience.episodes, steps)?;
                 events.push(Event::Evaluation {
                     generation: self.progress.generation,
                     steps: self.progress.steps,
@@ -262,7 +262,7 @@ impl Training {
                 self.at = Position::Validate { stage, start };
             }
             Position::Validate { stage, start } => {
-                let summary = self.judged(&returns, steps)?;
+                let summary = self.judged(&experience.episodes, steps)?;
                 self.progress.validated_at = self.progress.start_steps;
                 self.progress.validated_generation = self.learner.generation();
                 self.progress.validations += 1;
@@ -295,7 +295,7 @@ impl Training {
                 let Some((finalist, round)) = self.standings().next else {
                     return Err(TrainError::NothingDue);
                 };
-                let summary = self.judged(&returns, steps)?;
+                let summary = self.judged(&experience.episodes, steps)?;
                 self.finals.push(summary.mean);
                 let now = self.standings();
                 events.push(Event::Final {
@@ -310,7 +310,7 @@ impl Training {
             }
             Position::Report => {
                 let seeds = self.seeds_driven();
-                let summary = self.judged(&returns, steps)?;
+                let summary = self.judged(&experience.episodes, steps)?;
                 let generation = self.best().map_or(0, |best| best.generation);
                 let Counts { steps, judging_steps, .. } = self.progress;
                 events.push(Event::Report { generation, steps, judging_steps, summary, seeds, returns });
@@ -350,6 +350,7 @@ impl Training {
         // The measuring episodes are recorded as well; the learner does not receive their recordings.
         experience.episodes.truncate(of_rows.len());
         let rows = wanted.weights.len() - usize::from(apart);
+        let tasks = task_means(&experience.episodes);
         let told = self.learner.receive(experience)?;
         let measures = self.learner.measures();
         if let Some(replay) = &settings.replay {
@@ -375,6 +376,7 @@ impl Training {
             norm: norm(self.learner.centre()),
             sigma: told.sigma,
             replayed: tracks.iter().filter(|track| track.again).count(),
+            tasks,
             measures: measures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         };
         let Selection { every, .. } = self.recipe.selection;
@@ -434,13 +436,14 @@ impl Training {
         standings(self.candidates.len(), 1 + self.recipe.selection.reevaluate, &self.finals)
     }
 
-    fn judged(&mut self, returns: &[f64], steps: u64) -> Result<Summary, TrainError> {
-        if let Some((episode, &value)) = returns.iter().enumerate().find(|(_, r)| !r.is_finite()) {
+    fn judged(&mut self, episodes: &[EpisodeResult], steps: u64) -> Result<Summary, TrainError> {
+        let returns = episodes.iter().map(|episode| episode.total);
+        if let Some((episode, value)) = returns.enumerate().find(|(_, r)| !r.is_finite()) {
             let generation = self.progress.generation;
             return Err(TrainError::ReturnNotFinite { genome: 0, episode, generation, value });
         }
         self.progress.judging_steps += steps;
-        Ok(Summary::of(returns))
+        Ok(Summary::of_episodes(episodes))
     }
 
     /// A start has used up its steps: continues with the next start, the next stage, or the finals.

@@ -38,8 +38,8 @@ const FRAME: &str = "frame";
 const OPTIONS: [(&str, &str); 7] = [
     (
         GAME,
-        "the game, as in breakout, montezuma_revenge, ms_pacman; or several, of which each episode is one: pong+breakout \
-         (default: pong)",
+        "the game, as in breakout, montezuma_revenge, ms_pacman; or several, of which each episode is one: \
+         pong+breakout, or pong+breakout*5 for five of Breakout to one of Pong (default: pong)",
     ),
     (STICKY, "probability that a frame repeats the action before; 0.25 is that of ALE's v5 (default: 0)"),
     (
@@ -83,6 +83,10 @@ pub(crate) static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
 const DEFAULT_GAME: &str = "pong";
 /// Between several games.
 const SEPARATOR: char = '+';
+/// Before a game's share of the episodes.
+const SHARE: char = '*';
+/// The largest share.
+const MOST_SHARES: u64 = 1000;
 
 /// The scores by which those in `game` are normalised.
 pub(crate) fn reference(game: &str) -> Option<ReferenceScores> {
@@ -92,7 +96,8 @@ pub(crate) fn reference(game: &str) -> Option<ReferenceScores> {
 /// What the options of a request mean.
 #[derive(Debug, PartialEq)]
 struct Options<'a> {
-    games: Vec<&'static Game>,
+    /// With each one's share of the episodes.
+    games: Vec<(&'static Game, u64)>,
     sticky: f64,
     all_actions: bool,
     wrappers: &'static str,
@@ -108,21 +113,28 @@ fn unknown(what: &'static str, given: &str, known: &[&str]) -> EnvError {
 fn options(request: &EnvRequest) -> Result<Options<'_>, EnvError> {
     let mut process: BTreeMap<&str, &str> =
         request.options.iter().map(|(name, value)| (&**name, &**value)).collect();
-    let mut games: Vec<&Game> = Vec::new();
-    for name in process.remove(GAME).unwrap_or(DEFAULT_GAME).split(SEPARATOR) {
+    let bad = |why: String| EnvError::BadOption { env: NAME.into(), why };
+    let mut games: Vec<(&Game, u64)> = Vec::new();
+    for part in process.remove(GAME).unwrap_or(DEFAULT_GAME).split(SEPARATOR) {
+        let (name, share) = part.split_once(SHARE).map_or((part, None), |(name, share)| (name, Some(share)));
         let known = GAMES.iter().find(|known| known.name == name);
         let game = known.ok_or_else(|| unknown("game", name, &GAMES.map(|game| game.name)))?;
-        if games.contains(&game) {
-            let why = format!("{name} is named twice in game; name each game once");
-            return Err(EnvError::BadOption { env: NAME.into(), why });
+        if games.iter().any(|&(other, _)| other == game) {
+            return Err(bad(format!("{name} is named twice in game; name each game once")));
         }
-        games.push(game);
+        let share = share.map_or(Some(1), |given| given.parse().ok());
+        let share = share.filter(|share| (1..=MOST_SHARES).contains(share)).ok_or_else(|| {
+            bad(format!("{part} gives {name} no share of the episodes; give one from 1 to {MOST_SHARES}, as in {name}*5"))
+        })?;
+        games.push((game, share));
+    }
+    if let [(game, 2..)] = games[..] {
+        return Err(bad(format!("{0} alone has all episodes; name it without a share, game={0}", game.name)));
     }
     let sticky = match process.remove(STICKY) {
         None => 0.0,
         Some(given) => given.parse().ok().filter(|chance| (0.0..=1.0).contains(chance)).ok_or_else(|| {
-            let why = format!("sticky is {given:?}; give a probability from 0 to 1, such as 0.25");
-            EnvError::BadOption { env: NAME.into(), why }
+            bad(format!("sticky is {given:?}; give a probability from 0 to 1, such as 0.25"))
         })?,
     };
     let mut second =
@@ -141,9 +153,9 @@ fn options(request: &EnvRequest) -> Result<Options<'_>, EnvError> {
 /// Its spec, without starting the emulator.
 fn spec(request: &EnvRequest) -> Result<EnvSpec, EnvError> {
     let Options { games, all_actions, .. } = options(request)?;
-    let own = games.first().map_or(ALL_ACTIONS, |game| game.actions);
-    if !all_actions && let Some(other) = games.iter().find(|game| game.actions != own) {
-        return Err(other_choices(&games, other));
+    let own = games.first().map_or(ALL_ACTIONS, |(game, _)| game.actions);
+    if !all_actions && let Some((other, _)) = games.iter().find(|(game, _)| game.actions != own) {
+        return Err(other_choices(games[0].0, other));
     }
     Ok(EnvSpec {
         id: NAME.into(),
@@ -154,10 +166,10 @@ fn spec(request: &EnvRequest) -> Result<EnvSpec, EnvError> {
     })
 }
 
-fn other_choices(games: &[&Game], other: &Game) -> EnvError {
+fn other_choices(first: &Game, other: &Game) -> EnvError {
     let why = format!(
         "{} distinguishes {} actions and {} {}; leave out actions=minimal",
-        games[0].name, games[0].actions, other.name, other.actions
+        first.name, first.actions, other.name, other.actions
     );
     EnvError::BadOption { env: NAME.into(), why }
 }
@@ -171,10 +183,12 @@ fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
         let game = GymWorld::new(gymnasium::start(settings).map_err(WorldError::source_of)?);
         Ok(Box::new(Wrapped::new(Box::new(game), wrappers.parse()?)?))
     };
-    if let [game] = games[..] {
+    if let [(game, _)] = games[..] {
         return start(game);
     }
-    let level = |game: &&'static Game| Ok(Level { env: start(game)?, scores: game.scores() });
+    let level = |&(game, share): &(&'static Game, u64)| {
+        Ok(Level { env: start(game)?, scores: game.scores(), share })
+    };
     let levels: Result<Vec<Level>, WorldError> = games.iter().map(level).collect();
     Ok(Box::new(Levels::new(NAME, levels?)?))
 }
@@ -219,7 +233,7 @@ mod tests {
         for (given, names, sticky, all_actions, wrappers) in cases {
             let request = request(given);
             let found = options(&request).expect("good options");
-            assert_eq!(found.games.iter().map(|game| game.name).collect::<Vec<_>>(), names, "{given:?}");
+            assert_eq!(found.games.iter().map(|(game, _)| game.name).collect::<Vec<_>>(), names, "{given:?}");
             assert_eq!(
                 (found.sticky, found.all_actions, found.wrappers),
                 (sticky, all_actions, wrappers),
@@ -229,6 +243,10 @@ mod tests {
         }
         let with_memory = request(&[("memory", "500"), ("game", "qbert")]);
         assert_eq!(options(&with_memory).expect("good options").process, [("memory", "500")].into());
+        let shares = request(&[("game", "pong+breakout*5")]);
+        let shares = options(&shares).expect("good options").games;
+        let shares: Vec<_> = shares.iter().map(|(game, share)| (game.name, *share)).collect();
+        assert_eq!(shares, [("pong", 1), ("breakout", 5)]);
         let choices = |given: &[(&str, &str)]| spec(&request(given)).expect("good options").action.len();
         assert_eq!(choices(&[("game", "pong+breakout")]), 18);
         assert_eq!(choices(&[("game", "boxing+seaquest"), ("actions", "minimal")]), 18);
@@ -246,6 +264,11 @@ mod tests {
             ("game", "", "atari has no game \"\""),
             ("game", "pong+", "atari has no game \"\""),
             ("game", "pong+breakout+pong", "pong is named twice in game; name each game once"),
+            ("game", "pong+breakout*0", "breakout*0 gives breakout no share of the episodes; give one from 1 to 1000"),
+            ("game", "pong*+breakout", "pong* gives pong no share"),
+            ("game", "pong+breakout*1e9", "breakout*1e9 gives breakout no share"),
+            ("game", "pong*2+pong*3", "pong is named twice in game"),
+            ("game", "pong*2", "pong alone has all episodes; name it without a share, game=pong"),
             ("sticky", "1.5", "sticky is \"1.5\"; give a probability from 0 to 1, such as 0.25"),
             ("sticky", "NaN", "sticky is \"NaN\""),
             ("sticky", "-0.1", "sticky is \"-0.1\""),

@@ -25,6 +25,7 @@ fn run(root: &Path, name: &str, validations: &[(u64, f64)], report: Option<f64>)
             norm: 1.0,
             sigma: 0.1,
             replayed: 0,
+            tasks: vec![],
             measures: std::collections::BTreeMap::new(),
         };
         push(generation, before + 1.0);

@@ -1,5 +1,6 @@
 //! Values of a recipe.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -57,6 +58,16 @@ pub enum Fitness {
 }
 
 impl Fitness {
+    /// The fitness of episodes of several tasks, each given as its task and its return: the mean of the tasks' own. There is at
+    /// least one.
+    pub fn of_tasks(self, episodes: &[(usize, f64)]) -> f64 {
+        let mut tasks: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for &(task, counted) in episodes {
+            tasks.entry(task).or_default().push(counted);
+        }
+        tasks.values().map(|returns| self.of(returns)).sum::<f64>() / tasks.len() as f64
+    }
+
     /// The fitness of these returns, of which there is at least one.
     pub fn of(self, returns: &[f64]) -> f64 {
         let mean = |returns: &[f64]| returns.iter().sum::<f64>() / returns.len() as f64;
