@@ -88,7 +88,7 @@ fn several_games_are_one_world() {
         return;
     };
     let dir = Dir::new();
-    let returns = |game: &str| -> Vec<f64> {
+    let eval = |game: &str| -> Value {
         let game = format!("game={game}");
         let flags =
             ["eval", "random-actions", "--env", "atari", "--option", &game, "--option", "actions=full"];
@@ -97,11 +97,15 @@ fn several_games_are_one_world() {
         let done = done.expect("the binary starts");
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         let report: Value = serde_json::from_slice(&done.stdout).expect("one JSON object");
-        assert!(report["human_normalised"].is_null() == (game == "game=pong+breakout"), "{report}");
+        assert!(report["human_normalised"].is_null() == game.contains('+'), "{report}");
+        report
+    };
+    let returns = |report: &Value| -> Vec<f64> {
         let returns = report["returns"].as_array().expect("a list");
         returns.iter().map(|value| value.as_f64().expect("a number")).collect()
     };
-    let (pong, breakout, both) = (returns("pong"), returns("breakout"), returns("pong+breakout"));
+    let report = eval("pong+breakout*2");
+    let (pong, breakout, both) = (returns(&eval("pong")), returns(&eval("breakout")), returns(&report));
     let mut games = [0, 0];
     for ((pong, breakout), both) in pong.iter().zip(&breakout).zip(&both) {
         let scores = [(pong + 20.7) / 0.353, (breakout - 1.7) / 0.288];
@@ -109,6 +113,10 @@ fn several_games_are_one_world() {
         games[game.unwrap_or_else(|| panic!("{both} is not one of {scores:?}"))] += 1;
     }
     assert!(games[0] > 0 && games[1] > 0, "{games:?}");
+    for (task, (name, episodes)) in ["pong", "breakout"].into_iter().zip(games).enumerate() {
+        let task = &report["tasks"][task];
+        assert_eq!((task["task"].as_str(), task["n"].as_u64()), (Some(name), Some(episodes)), "{report}");
+    }
 }
 
 /// Population-based training in two games; its log has the fittest member and its settings.

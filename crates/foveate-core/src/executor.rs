@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The version of [`Order`] and [`Experience`]; values of another version are refused, see [`Order::check`].
-pub const WORK_VERSION: u32 = 1;
+pub const WORK_VERSION: u32 = 2;
 
 /// The purpose of a set of episodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -58,7 +58,10 @@ impl Levels {
             spec.max_steps = spec.max_steps.zip(other.max_steps).map(|(one, two)| one.max(two));
         }
         if let Some(level) = levels.iter().find(|level| level.share == 0) {
-            return Err(bad(format!("{} has no share of the episodes; give it at least 1", level.scores.task)));
+            return Err(bad(format!(
+                "{} has no share of the episodes; give it at least 1",
+                level.scores.task
+            )));
         }
         Ok(Levels { spec, tasks: levels, at: 0, seed: 0, resets: 0 })
     }

@@ -307,6 +307,7 @@ impl fmt::Display for EvalReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use foveate_envs::levels::{Level, Levels};
     use foveate_toy::{ToyWorld, toy_agent};
 
     fn request<'a>(env: &'a ToyWorld, agent: &'a dyn Agent, seeds: Seeds, workers: usize) -> EvalRequest<'a> {
@@ -331,6 +332,44 @@ mod tests {
     fn eval(seeds: Seeds, workers: usize) -> Result<EvalReport, RunError> {
         let (env, agent) = (ToyWorld::default(), toy_agent(-0.4));
         run(&request(&env, &agent, seeds, workers), &Stop::default())
+    }
+
+    /// Two toy worlds as one, the second with twice as many episodes.
+    fn two_tasks() -> Levels {
+        let level = |task, share| Level {
+            env: Box::new(ToyWorld::default()) as Box<dyn Env>,
+            scores: ReferenceScores { task, random: 0.0, human: 60.0 },
+            share,
+        };
+        Levels::new("both", vec![level("one", 1), level("other", 2)]).expect("they fit")
+    }
+
+    #[test]
+    fn returns_are_given_by_task_and_tasks_weigh_the_same() {
+        let (env, agent) = (two_tasks(), toy_agent(-0.4));
+        let labels = request(&ToyWorld::default(), &agent, Seeds::Each(0..30), 2).labels;
+        let request = EvalRequest {
+            env: &env,
+            agent: &agent,
+            labels,
+            seeds: Seeds::Each(0..30),
+            workers: 2,
+            max_steps: None,
+            mode: ActMode::Greedy,
+            reference: None,
+        };
+        let report = run(&request, &Stop::default()).expect("fine");
+        let [one, other] = &report.tasks[..] else { panic!("{:?}", report.tasks) };
+        assert_eq!((&*one.task, &*other.task, one.summary.n + other.summary.n), ("one", "other", 30));
+        assert!(one.summary.n < other.summary.n);
+        assert_ne!(one.summary.mean, other.summary.mean);
+        assert_eq!(report.summary.mean, f64::midpoint(one.summary.mean, other.summary.mean));
+        let text = report.to_string();
+        let line = format!("\n  in one: {} in {} episodes\n", one.summary.spread(1), one.summary.n);
+        assert!(text.contains(&line), "{text}");
+        let json = serde_json::to_string(&report).expect("plain numbers");
+        assert_eq!(serde_json::from_str::<EvalReport>(&json).expect("its own"), report);
+        assert_eq!(eval(Seeds::Each(0..3), 1).expect("fine").tasks, []);
     }
 
     #[test]

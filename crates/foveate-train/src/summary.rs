@@ -104,7 +104,11 @@ pub struct TaskMean {
 
 /// The mean return in each task, where there are several.
 pub(crate) fn task_means(episodes: &[EpisodeResult]) -> Vec<TaskMean> {
-    let mean = |(task, returns): (usize, Vec<f64>)| TaskMean { task, n: returns.len(), mean: statistics::mean(&returns) };
+    let mean = |(task, returns): (usize, Vec<f64>)| TaskMean {
+        task,
+        n: returns.len(),
+        mean: statistics::mean(&returns),
+    };
     let several = episodes.iter().any(|episode| episode.task > 0);
     if several { by_task(episodes).into_iter().map(mean).collect() } else { vec![] }
 }
@@ -155,8 +159,11 @@ mod tests {
     #[test]
     fn tasks_weigh_the_same_however_many_episodes_they_have() {
         let episode = |task, total| EpisodeResult { task, total, ..EpisodeResult::default() };
-        let episodes: Vec<_> =
-            [1.0, 2.0, 3.0, 4.0].map(|x| episode(0, x)).into_iter().chain([episode(3, 50.0), episode(3, 60.0)]).collect();
+        let episodes: Vec<_> = [1.0, 2.0, 3.0, 4.0]
+            .map(|x| episode(0, x))
+            .into_iter()
+            .chain([episode(3, 50.0), episode(3, 60.0)])
+            .collect();
         let s = Summary::of_episodes(&episodes);
         let plain = Summary::of(&[1.0, 2.0, 3.0, 4.0, 50.0, 60.0]);
         assert_eq!((s.n, s.mean, s.median, s.std), (6, 28.75, plain.median, plain.std));

@@ -11,7 +11,8 @@ mod state;
 
 use foveate_core::episode::EpisodeRules;
 use foveate_core::{
-    EpisodeResult, Episodes, Experience, Learner, Population, Purpose, Record, RolloutJob, Seed, Student, Work,
+    EpisodeResult, Episodes, Experience, Learner, Population, Purpose, Record, RolloutJob, Seed, Student,
+    Work,
 };
 
 use self::finals::{Finals, standings};

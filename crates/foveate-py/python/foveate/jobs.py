@@ -74,7 +74,7 @@ class Evaluation:
     lengths: npt.NDArray[np.int64]
     #: ``[episodes]``: whether the task ended the episode; otherwise a limit of steps did.
     terminated: npt.NDArray[np.bool_]
-    #: Mean of the returns.
+    #: Mean of the returns; of several games the mean of the games' means, which ``details["tasks"]`` has.
     mean: float
     #: Their standard deviation; ``None`` of one episode.
     std: float | None

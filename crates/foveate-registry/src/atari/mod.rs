@@ -186,9 +186,8 @@ fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
     if let [(game, _)] = games[..] {
         return start(game);
     }
-    let level = |&(game, share): &(&'static Game, u64)| {
-        Ok(Level { env: start(game)?, scores: game.scores(), share })
-    };
+    let level =
+        |&(game, share): &(&'static Game, u64)| Ok(Level { env: start(game)?, scores: game.scores(), share });
     let levels: Result<Vec<Level>, WorldError> = games.iter().map(level).collect();
     Ok(Box::new(Levels::new(NAME, levels?)?))
 }
@@ -264,7 +263,11 @@ mod tests {
             ("game", "", "atari has no game \"\""),
             ("game", "pong+", "atari has no game \"\""),
             ("game", "pong+breakout+pong", "pong is named twice in game; name each game once"),
-            ("game", "pong+breakout*0", "breakout*0 gives breakout no share of the episodes; give one from 1 to 1000"),
+            (
+                "game",
+                "pong+breakout*0",
+                "breakout*0 gives breakout no share of the episodes; give one from 1 to 1000",
+            ),
             ("game", "pong*+breakout", "pong* gives pong no share"),
             ("game", "pong+breakout*1e9", "breakout*1e9 gives breakout no share"),
             ("game", "pong*2+pong*3", "pong is named twice in game"),

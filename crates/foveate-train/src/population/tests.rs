@@ -153,6 +153,33 @@ fn comparisons_come_when_they_are_due() {
 }
 
 #[test]
+fn every_task_weighs_the_same_in_a_members_fitness() {
+    let mut learner = build(&PopulationConfig { interval: 10, ..config() });
+    let mut experience = played(&mut learner);
+    for (job, episode) in experience.episodes.iter_mut().enumerate() {
+        // Three episodes of a task that gives 1 or, for the second member, 2; and one of a task that gives 10.
+        let second = usize::from(job / PER_ROW == 1);
+        (episode.task, episode.total) = if job % PER_ROW == 2 { (1, 10.0) } else { (0, (1 + second) as f64) };
+    }
+    learner.receive(experience).expect("it fits");
+    assert_eq!(learner.rated, [5.5, 6.0, 5.5]);
+    assert_eq!(learner.members[1].played, [(0, 2.0), (0, 2.0), (1, 10.0), (0, 2.0)]);
+    // The tasks are saved, where there are several.
+    let state = learner.state();
+    let mut resumed = build(&PopulationConfig { interval: 10, ..config() });
+    resumed.restore(&state).expect("its own state");
+    assert_eq!(resumed.members[1].played, learner.members[1].played);
+    assert_eq!(resumed.state(), state);
+    let mut broken = state.clone();
+    broken.insert("member0.tasks".into(), Tensor::from(vec![1_u64]));
+    let said = resumed.restore(&broken).expect_err("too few").to_string();
+    assert!(said.contains("tasks is not 4 integers"), "{said}");
+    let mut one_task = build(&config());
+    round(&mut one_task);
+    assert!(!one_task.state().contains_key("member0.tasks"));
+}
+
+#[test]
 fn a_resumed_run_has_the_same_bits() {
     let mut whole = build(&config());
     let mut states = vec![];
