@@ -109,8 +109,15 @@ impl Env for Counter {
         let did = self.did.iter().map(|&x| Fact::Number(x)).collect();
         Fact::Group(vec![("lives", Fact::Count(lives)), ("did", Fact::List(did))])
     }
+    /// The choice of the step's number, in turn.
+    fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
+        self.spec.action.check_len("counter", action.len())?;
+        action.fill(0.25);
+        action[self.t as usize % 3] = 1.0;
+        Ok(())
+    }
     fn costs(&mut self, costs: &mut Vec<f64>) -> Result<(), EnvError> {
-        *costs = vec![0.5; 3];
+        *costs = vec![0.5, 0.75, 1.0];
         Ok(())
     }
     fn gaze(&mut self, points: &mut Vec<GazePoint>) -> Result<(), EnvError> {
@@ -241,7 +248,7 @@ fn the_expert_looks_at_what_is_shown() {
         let (mut world, mut points, mut costs) = (wrap(text, true, true), vec![], vec![]);
         world.reset(Some(1));
         world.costs(&mut costs).expect("the world's own");
-        assert_eq!(costs, [0.5; 3], "{text}");
+        assert_eq!(costs, [0.5, 0.75, 1.0], "{text}");
         world.gaze(&mut points).map(|()| points.iter().map(|point| point.y).collect::<Vec<_>>())
     };
     assert_eq!(looks("repeat:4"), Ok(vec![0.0, 0.25, 0.5, 0.75, 1.0]));
@@ -289,12 +296,57 @@ fn rewards_lives_and_limits() {
 }
 
 #[test]
+fn the_agent_has_some_of_the_worlds_choices() {
+    let mut env = wrap("choices:0:2+repeat:2+noop:3", false, true);
+    assert_eq!(env.spec().action, ActionSpace::Discrete { n: 2 });
+    env.reset(Some(1));
+    let before = did(&env).len();
+    for choice in [1, 0, 1] {
+        env.step(Action::Discrete(choice)).expect("it has it");
+    }
+    assert_eq!(did(&env)[before..], [2.0, 2.0, 0.0, 0.0, 2.0, 2.0]);
+    assert!(
+        did(&env)[..before].iter().all(|&choice| choice == 0.0),
+        "what the wrapper does is the world's own"
+    );
+    let said = env.step(Action::Discrete(2)).expect_err("it has two").to_string();
+    assert!(said.contains("a choice from 0 to 1"), "{said}");
+    let mut copy = env.boxed_clone();
+    copy.step(Action::Discrete(1)).expect("so does a copy");
+    let mut costs = vec![];
+    env.costs(&mut costs).expect("the world has them");
+    assert_eq!(costs, [0.5, 1.0]);
+    // The expert's choice is 0, 1 and 2 in turn.
+    let mut env = wrap("choices:0:2", false, true);
+    env.reset(None);
+    let mut asked = |env: &mut Wrapped| {
+        let mut action = [9.0; 2];
+        env.expert(&mut action).map(|()| action)
+    };
+    assert_eq!(asked(&mut env), Ok([1.0, 0.25]));
+    env.step(Action::Discrete(0)).expect("fine");
+    let said = asked(&mut env).expect_err("it chooses 1").to_string();
+    assert!(said.contains("the wrapper choices leaves out its expert's choice 1"), "{said}");
+    env.step(Action::Discrete(0)).expect("fine");
+    assert_eq!(asked(&mut env), Ok([0.25, 1.0]));
+    let said = env.expert(&mut [0.0; 3]).expect_err("two are due").to_string();
+    assert!(said.contains('2') && said.contains('3'), "{said}");
+}
+
+#[test]
 fn wrappers_that_do_not_fit_say_so() {
     let said = |text: &str, picture| {
         let wrappers = text.parse().expect("good wrappers");
         Wrapped::new(Counter::boxed(picture, true), wrappers).err().expect("it must fail").to_string()
     };
     assert!(said("grey", false).contains("it shows 1 numbers; only repeat, stack"));
+    assert!(
+        said("choices:0:3", false)
+            .contains("it takes a choice from 0 to 2; the wrapper choices names [0, 3]")
+    );
+    let numbers = Wrapped::new(Counter::boxed(false, false), "choices:0".parse().expect("good wrappers"));
+    let said_of_numbers = numbers.err().expect("it must fail").to_string();
+    assert!(said_of_numbers.contains("the wrapper choices names [0]"), "{said_of_numbers}");
     assert!(said("blank:top=1", false).contains("it shows 1 numbers"));
     assert!(said("blank:top=2+blank:bottom=1", true).contains("has 2 rows, so 3 cannot be made black"));
     assert!(said("resize:8x8:area", true).contains("makes 4x2 larger; leave out `:area`"));

@@ -1,7 +1,7 @@
 //! Wrappers: action repeat, sticky actions, frame stacks, grey and resized pictures, reward clipping and limits, for any world.
 //!
 //! [`Wrappers`] names the active ones; [`Wrapped`] applies them to a world. The order is fixed, whatever order they are
-//! written in: first those of steps (`sticky`, `repeat`, `max`, `noop`, `lives`), then those of pictures (`grey`, `resize`,
+//! written in: first those of steps (`choices`, `sticky`, `repeat`, `max`, `noop`, `lives`), then those of pictures (`grey`, `resize`,
 //! `subtract`, `blank`, `stack`), then those of the outcome (`clip`, `limit`).
 //!
 //! ```

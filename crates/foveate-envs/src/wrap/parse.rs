@@ -9,6 +9,8 @@ use super::grey::Grey;
 /// Which wrappers are on; see [`catalogue`] for what each does.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Wrappers {
+    /// Which of the world's choices the agent has, in ascending order; empty for all.
+    pub choices: Vec<usize>,
     /// Chance that a step of the world repeats the action before.
     pub sticky: Option<f64>,
     /// Steps of the world per action; 1 by itself.
@@ -76,6 +78,7 @@ pub enum Subtract {
 /// Every wrapper: how it is written, and what it does.
 pub fn catalogue() -> &'static [(&'static str, &'static str)] {
     &[
+        ("choices:0:1:3", "the agent has these of the world's choices, which become its choices 0, 1, 2"),
         ("sticky:0.25", "with this chance a step of the world repeats the action before"),
         ("repeat:4", "each action lasts so many steps of the world; rewards add up"),
         ("max", "shows the larger of the last two pictures of a repeat, against flicker"),
@@ -162,6 +165,13 @@ impl Wrappers {
             Some(_) => Err(bad(part, &format!("it takes no value; write {name}"))),
         };
         let fresh = match name {
+            "choices" => {
+                let choices: Option<Vec<usize>> =
+                    value.and_then(|value| value.split(':').map(|choice| choice.parse().ok()).collect());
+                let choices = choices.filter(|choices| choices.is_sorted_by(|one, next| one < next));
+                let why = "write it as choices:NUMBER:NUMBER, numbers of choices from 0 in ascending order";
+                std::mem::replace(&mut self.choices, choices.ok_or_else(|| bad(part, why))?).is_empty()
+            }
             "sticky" => {
                 let chance = value.and_then(|value| value.parse().ok()).filter(|p| (0.0..=1.0).contains(p));
                 let chance = chance.ok_or_else(|| bad(part, "write it as sticky:CHANCE, from 0 to 1"))?;
@@ -334,7 +344,7 @@ mod tests {
 
     #[test]
     fn wrappers_are_read_in_any_order() {
-        let all = "limit:9+clip+stack:3+blank:bottom=2+blank:top=1+subtract:7+resize:8x6:area+grey+lives+noop:2+max+repeat:4+sticky:0.5";
+        let all = "choices:0:2:11+limit:9+clip+stack:3+blank:bottom=2+blank:top=1+subtract:7+resize:8x6:area+grey+lives+noop:2+max+repeat:4+sticky:0.5";
         let expect = Wrappers {
             sticky: Some(0.5),
             repeat: Some(4),
@@ -348,6 +358,7 @@ mod tests {
             stack: Some(Stack::Rows(3)),
             clip: true,
             limit: Some(9),
+            choices: vec![0, 2, 11],
         };
         assert_eq!(all.parse::<Wrappers>().expect("fine"), expect);
         let atari = "atari+stack:4".parse::<Wrappers>().expect("fine");
@@ -358,7 +369,7 @@ mod tests {
         }
         for (text, part) in [
             ("", "has no wrapper \"\""),
-            ("gray", "has no wrapper \"gray\"; did you mean grey? choose from: sticky:0.25, repeat:4"),
+            ("gray", "has no wrapper \"gray\"; did you mean grey? choose from: choices:0:1:3, sticky:0.25"),
             ("repeat", "write it as repeat:NUMBER, from 1"),
             ("repeat:0", "write it as repeat:NUMBER, from 1"),
             ("clip:1", "it takes no value"),
@@ -379,6 +390,12 @@ mod tests {
             ("blank:top=0", "blank:top=ROWS"),
             ("blank:top=1+blank:top=2", "blank is there twice"),
             ("stack:1", "from 2 to 64"),
+            ("choices", "write it as choices:NUMBER:NUMBER, numbers of choices from 0 in ascending order"),
+            ("choices:", "in ascending order"),
+            ("choices:1:0", "in ascending order"),
+            ("choices:1:1", "in ascending order"),
+            ("choices:-1", "in ascending order"),
+            ("choices:1+choices:2", "choices is there twice"),
         ] {
             let said = text.parse::<Wrappers>().expect_err(text).to_string();
             assert!(said.contains(part), "{text}: {said}");

@@ -1,8 +1,8 @@
 //! A world with wrappers applied.
 
 use foveate_core::{
-    Action, ActionBuf, Env, EnvError, EnvSpec, Fact, GazePoint, GridView, IMAGE, ImageBuf, Observation,
-    ObservationSpace, Parts, PixelShape, Pixels, Rng, Seed, StateEdit, Step,
+    Action, ActionBuf, ActionSpace, Env, EnvError, EnvSpec, Fact, GazePoint, GridView, IMAGE, ImageBuf,
+    Observation, ObservationSpace, Parts, PixelShape, Pixels, Rng, Seed, StateEdit, Step,
 };
 
 use super::area::Area;
@@ -30,6 +30,8 @@ pub struct Wrapped {
     pictures: Option<Pictures>,
     /// Stacked vectors, the oldest first.
     numbers: Vec<f32>,
+    /// What the world's expert says of all its choices, where the agent has some of them; else empty.
+    scores: Vec<f64>,
     over: bool,
 }
 
@@ -256,6 +258,21 @@ impl Wrapped {
         }
         spec.fps /= repeat as f64;
         let nothing = spec.action.zero();
+        let mut scores = vec![];
+        if let Some(&last) = wrappers.choices.last() {
+            let all = match spec.action {
+                ActionSpace::Discrete { n } if last < n => n,
+                _ => {
+                    let (takes, chosen) = (spec.action.describe(), &wrappers.choices);
+                    return Err(bad(
+                        &spec,
+                        format!("it takes {takes}; the wrapper choices names {chosen:?}"),
+                    ));
+                }
+            };
+            scores = vec![0.0; all];
+            spec.action = ActionSpace::Discrete { n: wrappers.choices.len() };
+        }
         Ok(Wrapped {
             before: nothing.clone(),
             nothing,
@@ -266,6 +283,7 @@ impl Wrapped {
             lives: None,
             pictures,
             numbers,
+            scores,
             over: true,
             spec,
             wrappers,
@@ -276,6 +294,16 @@ impl Wrapped {
     /// The wrappers.
     pub const fn wrappers(&self) -> &Wrappers {
         &self.wrappers
+    }
+
+    /// The world's own action.
+    fn own<'a>(&self, action: Action<'a>) -> Result<Action<'a>, EnvError> {
+        if self.wrappers.choices.is_empty() {
+            return Ok(action);
+        }
+        self.spec.action.check(&self.spec.id, action)?;
+        let Action::Discrete(choice) = action else { return Ok(action) };
+        Ok(Action::Discrete(self.wrappers.choices[choice]))
     }
 
     /// One step of the world, with the previous action if it sticks.
@@ -396,6 +424,7 @@ impl Env for Wrapped {
         if self.over {
             return Err(EnvError::NeedsReset { env: self.spec.id.clone() });
         }
+        let action = self.own(action)?;
         let repeat = self.wrappers.repeat.unwrap_or(1);
         let mut all = Step::default();
         let mut done = 0;
@@ -471,13 +500,31 @@ impl Env for Wrapped {
         self.env.state()
     }
 
-    /// The world's own expert, asked once per step of the wrapped world.
+    /// The world's own expert, asked once per step of the wrapped world. An error when it chooses what the agent does not have.
     fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
-        self.env.expert(action)
+        if self.wrappers.choices.is_empty() {
+            return self.env.expert(action);
+        }
+        self.spec.action.check_len(&self.spec.id, action.len())?;
+        self.env.expert(&mut self.scores)?;
+        for (to, &choice) in action.iter_mut().zip(&self.wrappers.choices) {
+            *to = self.scores[choice];
+        }
+        match self.env.spec().action.choose(&self.scores) {
+            Ok(Action::Discrete(best)) if !self.wrappers.choices.contains(&best) => {
+                Err(bad(&self.spec, format!("the wrapper choices leaves out its expert's choice {best}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn costs(&mut self, costs: &mut Vec<f64>) -> Result<(), EnvError> {
-        self.env.costs(costs)
+        self.env.costs(costs)?;
+        if !self.wrappers.choices.is_empty() {
+            let mut choice = 0..;
+            costs.retain(|_| choice.next().is_some_and(|choice| self.wrappers.choices.contains(&choice)));
+        }
+        Ok(())
     }
 
     /// Where the world's own expert looks, on the rows that are not blank; none when observations are stacked, which show
@@ -538,6 +585,7 @@ impl Env for Wrapped {
             dice: self.dice.clone(),
             pictures: self.pictures.clone(),
             numbers: self.numbers.clone(),
+            scores: self.scores.clone(),
             ..*self
         })
     }
