@@ -319,7 +319,7 @@ fn the_agent_has_some_of_the_worlds_choices() {
     // The expert's choice is 0, 1 and 2 in turn.
     let mut env = wrap("choices:0:2", false, true);
     env.reset(None);
-    let mut asked = |env: &mut Wrapped| {
+    let asked = |env: &mut Wrapped| {
         let mut action = [9.0; 2];
         env.expert(&mut action).map(|()| action)
     };
