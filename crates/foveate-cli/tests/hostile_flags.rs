@@ -324,6 +324,7 @@ const KEYS: &[&str] = &[
     "recipe.selection.report_tracks",
     "recipe.selection.evaluation_tracks",
     "recipe.selection.evaluation_every",
+    "recipe.selection.draw_actions",
     "recipe.selection.reevaluate",
     "recipe.stage.0.starts",
     "recipe.stage.0.steps",

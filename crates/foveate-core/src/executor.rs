@@ -47,10 +47,10 @@ impl Purpose {
         }
     }
 
-    /// Whether agents explore in these episodes: they do for training, and do not for evaluation. ε-greedy policies
-    /// take a random action with probability `epsilon` then.
-    pub const fn mode(self, epsilon: f64) -> ActMode {
-        if self.trains() { ActMode::Explore { epsilon } } else { ActMode::Greedy }
+    /// Whether agents explore in these episodes: they do for training, and for evaluation with `draw_actions` alone. ε-greedy
+    /// policies take a random action with probability `epsilon` then.
+    pub const fn mode(self, epsilon: f64, draw_actions: bool) -> ActMode {
+        if self.trains() || draw_actions { ActMode::Explore { epsilon } } else { ActMode::Greedy }
     }
 
     /// Whether a learner learns from these episodes.
@@ -99,9 +99,17 @@ pub struct Work {
     /// Probability with which ε-greedy agents take a random action in training, 0 to 1.
     #[serde(default)]
     pub epsilon: f64,
+    /// Whether agents explore as in training whatever the purpose is, such as in validations of an agent that draws its actions.
+    #[serde(default)]
+    pub draw_actions: bool,
 }
 
 impl Work {
+    /// Whether agents explore.
+    pub const fn mode(&self) -> ActMode {
+        self.purpose.mode(self.epsilon, self.draw_actions)
+    }
+
     /// Checks work from outside: that the row of every job exists, that the unroll length is at least 1, and the range of ε.
     ///
     /// # Errors
@@ -359,7 +367,7 @@ impl Executor for SerialExecutor {
         experience.recordings.clear();
         for &job in &work.jobs {
             set_weights(&mut *self.agent, work.weights.genome(job.genome), job)?;
-            let mut episode = Episode::new(job, work.rules).with_mode(work.purpose.mode(work.epsilon));
+            let mut episode = Episode::new(job, work.rules).with_mode(work.mode());
             let (result, recording) =
                 run_episode(&mut episode, &mut *self.env, &mut *self.agent, work.record)?;
             experience.episodes.push(result);

@@ -86,6 +86,7 @@ struct Batch {
     rules: EpisodeRules,
     record: Record,
     epsilon: f64,
+    draw_actions: bool,
 }
 
 /// What comes back of a batch. A failed job ends only its own batch.
@@ -154,13 +155,13 @@ impl Executor for ClusterExecutor {
 
 impl Batch {
     fn of(work: &Work, jobs: &[RolloutJob]) -> Self {
-        let Work { purpose, rules, record, epsilon, .. } = *work;
-        Batch { purpose, jobs: jobs.to_vec(), rules, record, epsilon }
+        let Work { purpose, rules, record, epsilon, draw_actions, .. } = *work;
+        Batch { purpose, jobs: jobs.to_vec(), rules, record, epsilon, draw_actions }
     }
 
     fn with(self, weights: Population) -> Work {
-        let Batch { purpose, jobs, rules, record, epsilon } = self;
-        Work { purpose, weights, jobs, rules, record, epsilon }
+        let Batch { purpose, jobs, rules, record, epsilon, draw_actions } = self;
+        Work { purpose, weights, jobs, rules, record, epsilon, draw_actions }
     }
 
     /// Reads the answer to this batch.

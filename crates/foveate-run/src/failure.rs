@@ -65,6 +65,9 @@ pub struct Failure {
     /// Probability with which an ε-greedy agent took a random action in training.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub epsilon: f64,
+    /// Whether an agent that draws its actions did so outside of training.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub draw_actions: bool,
     /// The world.
     pub env: EnvSection,
     /// The agent.
@@ -86,6 +89,7 @@ pub(crate) struct FailedRollout<'a> {
     pub(crate) rules: EpisodeRules,
     pub(crate) record: Record,
     pub(crate) epsilon: f64,
+    pub(crate) draw_actions: bool,
 }
 
 /// The plan of the demonstrations of such a rollout, if it is one.
@@ -102,14 +106,15 @@ impl Failure {
     pub(crate) fn record(rollout_of: &FailedRollout<'_>, error: &EvaluateError) -> Option<Self> {
         let (job, step, what) = parts(error)?;
         let RolloutJob { genome, episode, env_seed } = job;
-        let FailedRollout { generation, env, agent, weights, purpose, rules, record, epsilon } = rollout_of;
+        let FailedRollout { generation, env, agent, weights, purpose, rules, record, epsilon, draw_actions } =
+            rollout_of;
         let demonstration = plan(*record);
         let mut actions = ActionRecorder::default();
         let again = run_job(
             env.1,
             agent.1,
             weights,
-            (*rules, demonstration, purpose.mode(*epsilon)),
+            (*rules, demonstration, purpose.mode(*epsilon, *draw_actions)),
             job,
             &mut actions,
         );
@@ -130,6 +135,7 @@ impl Failure {
             patience: rules.patience,
             demonstration,
             epsilon: *epsilon,
+            draw_actions: *draw_actions,
             env: env.0.clone(),
             agent: agent.0.clone(),
             weights: hex(&weights.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<_>>()),
@@ -202,7 +208,7 @@ impl Failure {
         let weights = self.params().unwrap_or_default();
         let rules = EpisodeRules { max_steps: self.max_steps, patience: self.patience };
         // Files from before the purpose was recorded are of training.
-        let mode = self.purpose.unwrap_or(Purpose::Training).mode(self.epsilon);
+        let mode = self.purpose.unwrap_or(Purpose::Training).mode(self.epsilon, self.draw_actions);
         let rules = (rules, self.demonstration, mode);
         Ok(run_job(&*env, &*agent, &weights, rules, self.job(), &mut ActionRecorder::default()))
     }
@@ -306,6 +312,7 @@ mod tests {
             rules: RULES,
             record: Record::Returns,
             epsilon: 0.0,
+            draw_actions: false,
         };
         let failure = Failure::record(&rollout_of, &error).expect("a rollout");
         assert!(failure.is(&error));

@@ -63,6 +63,7 @@
 //!         rules: EpisodeRules { max_steps: 12, patience: None },
 //!         record,
 //!         epsilon: 0.0,
+//!         draw_actions: false,
 //!     };
 //!     let (mut ours, mut theirs) = (Experience::default(), Experience::default());
 //!     here.execute(&work, &mut ours)?;
@@ -331,7 +332,7 @@ impl Workers {
 impl Executor for Workers {
     fn execute(&mut self, work: &Work, experience: &mut Experience) -> Result<(), EvaluateError> {
         let genomes = (0..work.weights.len()).map(|i| work.weights.genome(i));
-        let ends = Ends { rules: work.rules, record: work.record, mode: work.purpose.mode(work.epsilon) };
+        let ends = Ends { rules: work.rules, record: work.record, mode: work.mode() };
         self.lay_out(genomes, work.jobs.iter().copied(), ends);
         self.drive_all(experience)
     }
@@ -434,7 +435,15 @@ mod tests {
     fn work(population: &Population, jobs: &[RolloutJob]) -> Work {
         let rules = EpisodeRules { max_steps: 1000, patience: Some(20) };
         let (weights, jobs) = (population.clone(), jobs.to_vec());
-        Work { purpose: Purpose::Training, weights, jobs, rules, record: Record::Returns, epsilon: 0.0 }
+        Work {
+            purpose: Purpose::Training,
+            weights,
+            jobs,
+            rules,
+            record: Record::Returns,
+            epsilon: 0.0,
+            draw_actions: false,
+        }
     }
 
     fn evaluate(
@@ -575,6 +584,7 @@ mod tests {
                 purpose,
                 record: Record::Transitions { unroll: 1000 },
                 epsilon: 0.0,
+                draw_actions: false,
                 ..work(&Population::zeros(1, 1), &jobs(1, 4))
             };
             let (mut expect, mut experience) = (Experience::default(), Experience::default());

@@ -100,6 +100,7 @@ fn rollouts() {
                 rules,
                 record: Record::Returns,
                 epsilon: 0.0,
+                draw_actions: false,
             };
             let (first, other) = (work(jobs(40)), work(jobs(70)));
             // Any worker may get any track, so each must have run them all before: repeat until that is so.

@@ -251,6 +251,7 @@ pub(crate) fn work(weights: &[f64], episodes: &Episodes<'_>, record: Record) -> 
         rules: episodes.rules,
         record,
         epsilon: 0.0,
+        draw_actions: false,
     }
 }
 

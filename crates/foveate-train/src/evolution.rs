@@ -138,6 +138,7 @@ impl Learner for EvolutionLearner {
             rules: episodes.rules,
             record: Record::Returns,
             epsilon: 0.0,
+            draw_actions: false,
         }
     }
 

@@ -279,6 +279,7 @@ impl Learner for Population {
             rules: episodes.rules,
             record: Record::Transitions { unroll: self.config.vtrace.unroll },
             epsilon: 0.0,
+            draw_actions: false,
         }
     }
 

@@ -73,6 +73,9 @@ pub struct Selection {
     /// training steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evaluation_every: Option<u64>,
+    /// Whether agents that draw their actions in training draw them here, too, in place of taking the most probable ones.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub draw_actions: bool,
 }
 
 fn rank_es() -> String {

@@ -233,6 +233,7 @@ impl Training {
             rules: self.recipe.whole_episodes(),
             record: Record::Returns,
             epsilon: 0.0,
+            draw_actions: self.recipe.selection.draw_actions,
         }
     }
 

@@ -65,6 +65,7 @@ impl Learner for Follower {
             rules: episodes.rules,
             record: Record::Transitions { unroll: 4 },
             epsilon: 0.0,
+            draw_actions: false,
         }
     }
     fn receive(&mut self, experience: Experience) -> Result<Progress, LearnError> {

@@ -91,6 +91,7 @@ fn work(weights: &Population, record: Record) -> Work {
         rules: EpisodeRules { max_steps: 40, patience: None },
         record,
         epsilon: 0.0,
+        draw_actions: false,
     }
 }
 

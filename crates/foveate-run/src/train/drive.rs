@@ -291,6 +291,7 @@ impl Run {
             rules: work.rules,
             record: work.record,
             epsilon: work.epsilon,
+            draw_actions: work.draw_actions,
         };
         let Some(failure) = Failure::record(&rollout_of, &error) else { return error.into() };
         let file = self.folder.path().join("failures").join(failure.file_name());

@@ -24,6 +24,7 @@ fn recipe() -> Recipe {
             report_tracks: 6,
             evaluation_tracks: 3,
             evaluation_every: Some(2),
+            draw_actions: false,
         },
         stages: vec![
             stage.clone(),

@@ -2,8 +2,8 @@
 
 use foveate_core::episode::EpisodeRules;
 use foveate_core::{
-    EpisodeResult, Executor, Experience, Population, Purpose, Record, Recording, RolloutJob, StateDict,
-    Tensor,
+    ActMode, EpisodeResult, Executor, Experience, Population, Purpose, Record, Recording, RolloutJob,
+    StateDict, Tensor,
 };
 use foveate_train::{
     Event, Fitness, FreshWeights, Init, Interval, LEARNERS, LearnsFrom, Patience, Recipe, Replay,
@@ -29,6 +29,7 @@ fn recipe() -> Recipe {
             report_tracks: 7,
             evaluation_tracks: 0,
             evaluation_every: None,
+            draw_actions: false,
         },
         stages: vec![
             stage.clone(),
@@ -636,4 +637,22 @@ fn what_episodes_are_for_is_said() {
     }
     let all = [Purpose::Training, Purpose::Validation, Purpose::Finals, Purpose::Report, Purpose::Evaluation];
     assert!(purposes.keys().copied().eq(all), "{purposes:?}");
+}
+
+#[test]
+fn judged_agents_draw_their_actions_if_the_recipe_says_so() {
+    for draw_actions in [false, true] {
+        let mut recipe = recipe();
+        recipe.selection.draw_actions = draw_actions;
+        let (mut training, mut workers) =
+            (Training::new(recipe, 1, fresh(), None).expect("fine"), workers(1));
+        let mut judged = 0;
+        while let Some(work) = training.work() {
+            let explores = work.mode() == ActMode::Explore { epsilon: 0.0 };
+            assert_eq!(explores, work.purpose.trains() || draw_actions, "{:?}", work.purpose);
+            judged += usize::from(!work.purpose.trains());
+            step(&mut training, &mut workers);
+        }
+        assert!(judged > 3);
+    }
 }

@@ -102,6 +102,7 @@ impl Learner for Search {
             rules: episodes.rules,
             record: Record::Returns,
             epsilon: 0.0,
+            draw_actions: false,
         }
     }
 
