@@ -284,7 +284,8 @@ impl fmt::Display for EvalReport {
             )?;
         } else {
             let more = Setting::Episodes;
-            writeln!(f, "  return    {mean} (one episode has no interval and no spread; raise {more})")?;
+            let why = if n > 1 { "a task with one episode" } else { "one episode" };
+            writeln!(f, "  return    {mean} ({why} has no interval and no spread; raise {more})")?;
         }
         for TaskReturns { task, summary } in &self.tasks {
             let (episodes, s) = (summary.n, if summary.n == 1 { "" } else { "s" });

@@ -247,7 +247,7 @@ impl Population {
         learner.evolve(std::array::from_fn(|i| evolved[i])).map_err(|error| bad_state(error.to_string()))?;
         learner.restore(&own)?;
         let played = saved.any_f64s("played")?;
-        // Without it there was one task, or the state is of an older build, which did not tell tasks apart.
+        // Without `tasks` there was one, or the state is of an older build, which did not tell tasks apart.
         let tasks = if own.contains_key("tasks") { saved.counts("tasks", played.len())? } else { &[] };
         let task = |episode: usize| tasks.get(episode).map_or(0, |&task| task as usize);
         Ok(played.iter().enumerate().map(|(episode, &counted)| (task(episode), counted)).collect())
