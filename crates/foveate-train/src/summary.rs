@@ -115,9 +115,14 @@ pub(crate) fn task_means(episodes: &[EpisodeResult]) -> Vec<TaskMean> {
 
 /// What the episodes of each [task](EpisodeResult::task) count.
 pub fn by_task(episodes: &[EpisodeResult]) -> BTreeMap<usize, Vec<f64>> {
+    grouped(episodes.iter().map(|episode| (episode.task, episode.total)))
+}
+
+/// The returns of each task, from pairs of a task and a return.
+pub(crate) fn grouped(episodes: impl IntoIterator<Item = (usize, f64)>) -> BTreeMap<usize, Vec<f64>> {
     let mut tasks: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-    for episode in episodes {
-        tasks.entry(episode.task).or_default().push(episode.total);
+    for (task, counted) in episodes {
+        tasks.entry(task).or_default().push(counted);
     }
     tasks
 }

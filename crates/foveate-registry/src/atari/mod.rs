@@ -115,7 +115,9 @@ fn options(request: &EnvRequest) -> Result<Options<'_>, EnvError> {
         request.options.iter().map(|(name, value)| (&**name, &**value)).collect();
     let bad = |why: String| EnvError::BadOption { env: NAME.into(), why };
     let mut games: Vec<(&Game, u64)> = Vec::new();
-    for part in process.remove(GAME).unwrap_or(DEFAULT_GAME).split(SEPARATOR) {
+    let named = process.remove(GAME).unwrap_or(DEFAULT_GAME);
+    let shared = named.contains(SHARE);
+    for part in named.split(SEPARATOR) {
         let (name, share) = part.split_once(SHARE).map_or((part, None), |(name, share)| (name, Some(share)));
         let known = GAMES.iter().find(|known| known.name == name);
         let game = known.ok_or_else(|| unknown("game", name, &GAMES.map(|game| game.name)))?;
@@ -128,7 +130,9 @@ fn options(request: &EnvRequest) -> Result<Options<'_>, EnvError> {
         })?;
         games.push((game, share));
     }
-    if let [(game, 2..)] = games[..] {
+    if let [(game, _)] = games[..]
+        && shared
+    {
         return Err(bad(format!("{0} alone has all episodes; name it without a share, game={0}", game.name)));
     }
     let sticky = match process.remove(STICKY) {
@@ -271,6 +275,7 @@ mod tests {
             ("game", "pong*+breakout", "pong* gives pong no share"),
             ("game", "pong+breakout*1e9", "breakout*1e9 gives breakout no share"),
             ("game", "pong*2+pong*3", "pong is named twice in game"),
+            ("game", "pong*1", "pong alone has all episodes"),
             ("game", "pong*2", "pong alone has all episodes; name it without a share, game=pong"),
             ("sticky", "1.5", "sticky is \"1.5\"; give a probability from 0 to 1, such as 0.25"),
             ("sticky", "NaN", "sticky is \"NaN\""),

@@ -1,10 +1,11 @@
 //! Values of a recipe.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use toml::{Table, Value};
+
+use crate::summary::grouped;
 
 /// Negative rewards in a row after which a training rollout is cut off; in TOML a number or `"off"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -61,10 +62,7 @@ impl Fitness {
     /// The fitness of episodes of several tasks, each given as its task and its return: the mean of the tasks' own. There is at
     /// least one.
     pub fn of_tasks(self, episodes: &[(usize, f64)]) -> f64 {
-        let mut tasks: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-        for &(task, counted) in episodes {
-            tasks.entry(task).or_default().push(counted);
-        }
+        let tasks = grouped(episodes.iter().copied());
         tasks.values().map(|returns| self.of(returns)).sum::<f64>() / tasks.len() as f64
     }
 
