@@ -1,8 +1,24 @@
 //! Packages of Debian that some tests need.
 
+use std::process::Stdio;
+
 use anyhow::{Result, bail};
 
 use crate::{capture, command, run};
+
+/// Makes sure that `program` is on the path; installs the package of its name where it is not.
+///
+/// # Errors
+/// As [`install`].
+pub(crate) fn program(program: &str) -> Result<()> {
+    let version = command(program)
+        .arg("-version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if version.is_ok() { Ok(()) } else { install(&[program]) }
+}
 
 /// Installs packages where this is Debian and we are root.
 ///

@@ -1,26 +1,25 @@
-//! Gates that need more than a stable toolchain: each runs where its tool is installed and says so where it is not.
+//! Gates that need more than a stable toolchain: each runs where its tool is installed and is skipped where it is not.
 
 use std::process::Stdio;
 
 use anyhow::Result;
 
-use crate::{cargo, command, run};
+use crate::{cargo, command, run, skips};
 
 /// Licenses, sources and bans of all dependencies, and what is known against them.
 pub(crate) fn deny() -> Result<()> {
     if !works(&["deny", "--version"]) {
-        eprintln!("skipped: cargo-deny is not installed; cargo install cargo-deny --locked");
-        return Ok(());
+        return skips::add("deny", "cargo-deny is not installed; cargo install cargo-deny --locked");
     }
     run("cargo deny", cargo().args(["deny", "check", "licenses", "bans", "sources"]))?;
     // The advisories lie in a repository of their own, which not every machine can reach.
     if works(&["deny", "fetch", "db"]) {
         run("cargo deny", cargo().args(["deny", "--offline", "check", "advisories"]))
     } else {
-        eprintln!(
-            "skipped: the database of advisories cannot be fetched; run this step where there is a network"
-        );
-        Ok(())
+        skips::add(
+            "deny",
+            "the database of advisories cannot be fetched; run this step where there is a network",
+        )
     }
 }
 
@@ -38,10 +37,10 @@ pub(crate) fn miri() -> Result<()> {
     let installed =
         nightly().args(["miri", "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
     if !installed.is_ok_and(|status| status.success()) {
-        eprintln!(
-            "skipped: Miri is not installed; rustup toolchain install nightly --component miri,rust-src"
+        return skips::add(
+            "miri",
+            "Miri is not installed; rustup toolchain install nightly --component miri,rust-src",
         );
-        return Ok(());
     }
     let mut miri = nightly();
     miri.args(["miri", "test", "--package", "foveate-kernels", "--lib", "--quiet", "--"]).args(INTERPRETED);

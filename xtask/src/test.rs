@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::{browser, cargo, gates, mnist, python};
+use crate::{browser, cargo, debian, gates, mnist, python, skips};
 
 type Check = fn() -> Result<()>;
 
@@ -26,11 +26,12 @@ pub(crate) fn run(only: Option<&str>) -> Result<()> {
         let names: Vec<_> = STEPS.iter().map(|(name, _)| *name).collect();
         bail!("no step is called {:?}; choose from: {}", only.unwrap_or_default(), names.join(", "));
     }
+    skips::begin()?;
     for (name, step) in chosen {
         eprintln!("\n── {name} ──");
         step()?;
     }
-    Ok(())
+    skips::end()
 }
 
 fn fmt() -> Result<()> {
@@ -70,7 +71,8 @@ fn tests() -> Result<()> {
     // All of it is compiled once; what would be kept for the next edit costs time and disk.
     cargo.env("CARGO_INCREMENTAL", "0");
     cargo.env("FOVEATE_PYTHON", oracle).env("FOVEATE_WORLDS_PYTHON", &worlds);
-    // A machine that cannot have these tests all but what needs them.
+    cargo.env(skips::RECORD, skips::record());
+    // On a machine that cannot have these, the tests that need them are skipped, and each of them is recorded.
     match browser::chromium() {
         Ok(chromium) => drop(cargo.env("FOVEATE_CHROMIUM", chromium)),
         Err(error) => eprintln!("no Chromium, so pages are not tested: {error:#}"),
@@ -83,9 +85,15 @@ fn tests() -> Result<()> {
         Ok(()) => drop(cargo.env("FOVEATE_WORLDS_DRAW", "egl")),
         Err(error) => eprintln!("no OpenGL, so what MuJoCo draws is not tested: {error:#}"),
     }
+    for program in ["ffmpeg", "strace"] {
+        if let Err(error) = debian::program(program) {
+            eprintln!("no {program}, so what needs it is not tested: {error:#}");
+        }
+    }
     crate::run("cargo test", &mut cargo)?;
     // What users build by default is tested above, this is what a feature adds.
     let mut eigen = crate::cargo();
     eigen.arg("test").args(EIGEN).arg("--no-fail-fast").env("FOVEATE_PYTHON", python::oracle()?);
+    eigen.env(skips::RECORD, skips::record());
     crate::run("cargo test, with eigenvectors", &mut eigen)
 }

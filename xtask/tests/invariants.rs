@@ -35,13 +35,13 @@ const POWERS: &[Power] = &[
         what: "files",
         paths: &["std::fs", "std::os::fd", "std::os::unix::fs"],
         methods: &["canonicalize", "exists", "is_dir", "is_file", "metadata", "read_dir", "symlink_metadata"],
-        crates: &["foveate-gym", "foveate-mujoco", "foveate-run"],
+        crates: &["foveate-gym", "foveate-mujoco", "foveate-run", "foveate-toy"],
         ..Power::NONE
     },
     Power {
         what: "threads",
         paths: &["std::thread"],
-        crates: &["foveate-gpu", "foveate-gym", "foveate-lab", "foveate-run"],
+        crates: &["foveate-gpu", "foveate-gym", "foveate-lab", "foveate-run", "foveate-toy"],
         ..Power::NONE
     },
     Power {
@@ -61,7 +61,7 @@ const POWERS: &[Power] = &[
     Power {
         what: "environment variables and the current folder",
         paths: &["std::env"],
-        crates: &["foveate-gym", "foveate-mujoco", "foveate-run"],
+        crates: &["foveate-gym", "foveate-mujoco", "foveate-run", "foveate-toy"],
         ..Power::NONE
     },
     Power {
@@ -74,7 +74,7 @@ const POWERS: &[Power] = &[
         what: "printing",
         paths: &["std::io::stdout", "std::io::stderr"],
         macros: &["dbg", "eprint", "eprintln", "print", "println"],
-        crates: &["foveate-cli", "foveate-gpu"],
+        crates: &["foveate-cli", "foveate-gpu", "foveate-toy"],
         ..Power::NONE
     },
     Power {

@@ -25,8 +25,8 @@ const SPEND: u64 = 1_500_000_000;
 fn main() -> Result<(), Box<dyn Error>> {
     let json = std::env::args().any(|arg| arg == "--json");
     let config = AttentionAgentConfig::default();
-    let golden = common::data("attention_agent_carracing.npz")
-        .zip(common::data("golden_attention_agent_carracing.npz"));
+    let golden = foveate_toy::needs::data("attention_agent_carracing.npz")
+        .zip(foveate_toy::needs::data("golden_attention_agent_carracing.npz"));
     let (weights, frames) = golden.ok_or(
         "the published weights and golden frames are not there; `foveate bench forward` measures without them",
     )?;

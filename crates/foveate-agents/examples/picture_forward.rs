@@ -89,8 +89,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// The published CarRacing agent, when its weights and pictures are there. A sum is that of the chosen codes.
 fn carracing() -> Result<Option<Work>, Box<dyn Error>> {
     let config = PictureConfig::carracing_pi();
-    let golden = common::data("attention_neuron_carracing_pi.npz")
-        .zip(common::data("golden_attention_neuron_carracing_pi.npz"));
+    let golden = foveate_toy::needs::data("attention_neuron_carracing_pi.npz")
+        .zip(foveate_toy::needs::data("golden_attention_neuron_carracing_pi.npz"));
     let Some((weights, stacks)) = golden else { return Ok(None) };
     let flat = common::read_npz(&weights)["params"].f32();
     let params = Layout::Registration.to_ours(&config.tensors(), &flat)?;

@@ -22,8 +22,8 @@ fn act(agent: &VectorAgent, memory: &mut VectorMemory, seen: &[f32]) -> Vec<f64>
 
 #[test]
 fn published_cartpole_weights() {
-    let Some(weights) = common::data("attention_neuron_cartpole_pi.npz") else { return };
-    let Some(golden) = common::data("golden_attention_neuron_cartpole_pi.npz") else { return };
+    let Some(weights) = foveate_toy::needs::data("attention_neuron_cartpole_pi.npz") else { return };
+    let Some(golden) = foveate_toy::needs::data("golden_attention_neuron_cartpole_pi.npz") else { return };
     let flat = common::read_npz(&weights)["params"].f32();
     let golden = common::read_npz(&golden);
     let seen: Vec<f32> = golden["ep0_obs"].f64().iter().map(|&x| x as f32).collect();

@@ -46,8 +46,8 @@ fn random(config: PictureConfig, level: Level) -> PictureAgent {
 
 #[test]
 fn published_car_racing_weights() {
-    let Some(weights) = common::data("attention_neuron_carracing_pi.npz") else { return };
-    let Some(golden) = common::data("golden_attention_neuron_carracing_pi.npz") else { return };
+    let Some(weights) = foveate_toy::needs::data("attention_neuron_carracing_pi.npz") else { return };
+    let Some(golden) = foveate_toy::needs::data("golden_attention_neuron_carracing_pi.npz") else { return };
     let config = PictureConfig::carracing_pi();
     let flat = common::read_npz(&weights)["params"].f32();
     let params = Layout::Registration.to_ours(&config.tensors(), &flat).expect("7212 numbers");
@@ -381,10 +381,7 @@ for frame in frames:
 
 #[test]
 fn the_network_for_pong_is_numpys() {
-    let Some(python) = std::env::var_os("FOVEATE_PYTHON") else {
-        eprintln!("skipped: FOVEATE_PYTHON names no Python with NumPy; run cargo xtask test");
-        return;
-    };
+    let Some(python) = foveate_toy::needs::python() else { return };
     let config = PictureConfig::puzzle_pong();
     let tensors = config.tensors();
     let mut params = config.initial_params(Init::Torch, Seed::root(8));

@@ -17,8 +17,8 @@ fn close(what: &str, got: &[f32], want: &[f32], tolerance: f32) {
 
 #[test]
 fn published_car_racing_weights() {
-    let Some(weights) = common::data("attention_agent_carracing.npz") else { return };
-    let Some(golden) = common::data("golden_attention_agent_carracing.npz") else { return };
+    let Some(weights) = foveate_toy::needs::data("attention_agent_carracing.npz") else { return };
+    let Some(golden) = foveate_toy::needs::data("golden_attention_agent_carracing.npz") else { return };
     let params = common::read_npz(&weights)["params"].f32();
     let golden = common::read_npz(&golden);
     let frames = golden["frames"].u8();

@@ -83,8 +83,8 @@ fn the_same_on_every_level() {
 
 #[test]
 fn the_same_on_every_level_with_published_weights() {
-    let Some(weights) = common::data("attention_agent_carracing.npz") else { return };
-    let Some(golden) = common::data("golden_attention_agent_carracing.npz") else { return };
+    let Some(weights) = foveate_toy::needs::data("attention_agent_carracing.npz") else { return };
+    let Some(golden) = foveate_toy::needs::data("golden_attention_agent_carracing.npz") else { return };
     let params = common::read_npz(&weights)["params"].f32();
     let golden = common::read_npz(&golden);
     let roads = synthetic::frames(100);

@@ -269,11 +269,7 @@ fn files_whose_world_does_not_count() {
 
 /// Whether there is a Python with gymnasium; prints a message if not.
 fn python() -> bool {
-    let there = std::env::var_os("FOVEATE_PYTHON").is_some();
-    if !there {
-        eprintln!("skipped: FOVEATE_PYTHON names no Python with gymnasium; run cargo xtask test");
-    }
-    there
+    foveate_toy::needs::python().is_some()
 }
 
 #[test]

@@ -13,11 +13,7 @@ const TOYS: &str = concat!("path=", env!("CARGO_MANIFEST_DIR"), "/../foveate-gym
 const EXAMPLES: &str = concat!("path=", env!("CARGO_MANIFEST_DIR"), "/../../examples");
 
 fn python() -> bool {
-    let there = std::env::var_os("FOVEATE_PYTHON").is_some();
-    if !there {
-        eprintln!("skipped: FOVEATE_PYTHON names no Python with gymnasium; run cargo xtask test");
-    }
-    there
+    foveate_toy::needs::python().is_some()
 }
 
 /// The preset `gymnasium`, shortened.

@@ -20,11 +20,7 @@ use serde_json::Value;
 const TOYS: &str = concat!("path=", env!("CARGO_MANIFEST_DIR"), "/../foveate-gym/tests/toys");
 
 fn python() -> bool {
-    let there = std::env::var_os("FOVEATE_PYTHON").is_some();
-    if !there {
-        eprintln!("skipped: FOVEATE_PYTHON names no Python with gymnasium; run cargo xtask test");
-    }
-    there
+    foveate_toy::needs::python().is_some()
 }
 
 /// A folder to work in, and one for temporary files.

@@ -9,11 +9,7 @@ use serde_json::Value;
 
 /// Whether there is a Python with vizdoom; prints a message if not.
 fn vizdoom() -> bool {
-    let there = std::env::var_os("FOVEATE_WORLDS_PYTHON").is_some();
-    if !there {
-        eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with vizdoom; run cargo xtask test");
-    }
-    there
+    foveate_toy::needs::worlds_python().is_some()
 }
 
 fn command(dir: &Dir, args: &[&str]) -> Command {
@@ -154,13 +150,10 @@ fn training_and_the_published_weights() {
 #[test]
 fn without_vizdoom_it_says_how_to_get_it() {
     // The Python for other tests does not have it.
-    let Some(python) = std::env::var_os("FOVEATE_PYTHON") else {
-        eprintln!("skipped: FOVEATE_PYTHON names no Python with gymnasium; run cargo xtask test");
-        return;
-    };
+    let Some(python) = foveate_toy::needs::python() else { return };
     let there = Command::new(python).args(["-c", "import vizdoom"]).output().expect("Python starts");
     if there.status.success() {
-        eprintln!("skipped: FOVEATE_PYTHON has vizdoom");
+        foveate_toy::needs::skip("FOVEATE_PYTHON has vizdoom, so its absence cannot be tested");
         return;
     }
     let dir = Dir::new();

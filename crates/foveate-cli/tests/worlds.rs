@@ -42,10 +42,7 @@ fn atari() {
 
 #[test]
 fn scores_in_atari_are_compared_with_people() {
-    let Some(python) = std::env::var_os("FOVEATE_WORLDS_PYTHON") else {
-        eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with these worlds; run cargo xtask test");
-        return;
-    };
+    let Some(python) = foveate_toy::needs::worlds_python() else { return };
     let dir = Dir::new();
     let eval = |more: &[&str]| -> String {
         let world =
@@ -83,10 +80,7 @@ fn scores_in_atari_are_compared_with_people() {
 /// An episode of several games is that of one of them, and counts as its normalised score.
 #[test]
 fn several_games_are_one_world() {
-    let Some(python) = std::env::var_os("FOVEATE_WORLDS_PYTHON") else {
-        eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with these worlds; run cargo xtask test");
-        return;
-    };
+    let Some(python) = foveate_toy::needs::worlds_python() else { return };
     let dir = Dir::new();
     let eval = |game: &str| -> Value {
         let game = format!("game={game}");
@@ -122,10 +116,7 @@ fn several_games_are_one_world() {
 /// Population-based training in two games; its log has the fittest member and its settings.
 #[test]
 fn a_population_learns_two_games() {
-    let Some(python) = std::env::var_os("FOVEATE_WORLDS_PYTHON") else {
-        eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with these worlds; run cargo xtask test");
-        return;
-    };
+    let Some(python) = foveate_toy::needs::worlds_python() else { return };
     let dir = Dir::new();
     let run = |flags: &[&str]| {
         let done = dir.command(flags).env("FOVEATE_PYTHON", &python).output().expect("the binary starts");
@@ -177,9 +168,7 @@ fn minigrid() {
 #[test]
 fn dm_control() {
     if std::env::var_os("FOVEATE_WORLDS_DRAW").is_none() {
-        eprintln!(
-            "skipped: FOVEATE_WORLDS_DRAW does not say that MuJoCo can draw here; run cargo xtask test"
-        );
+        foveate_toy::needs::skip("FOVEATE_WORLDS_DRAW does not say that MuJoCo can draw");
         return;
     }
     check("cheetah");

@@ -36,10 +36,7 @@ const PENDULUM: &str = r#"<mujoco model="pendulum">
 </mujoco>"#;
 
 fn library() -> Option<Library> {
-    let Some(python) = std::env::var_os("FOVEATE_WORLDS_PYTHON").map(PathBuf::from) else {
-        eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with mujoco; run cargo xtask test");
-        return None;
-    };
+    let python = foveate_toy::needs::worlds_python()?;
     let found = Search { library: None, python: Some(python) }.find().expect("mujoco is installed there");
     Some(Library::open(&found.path).expect("the pinned version"))
 }

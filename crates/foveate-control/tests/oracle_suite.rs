@@ -19,10 +19,7 @@ fn number(pipe: &mut impl Read) -> f64 {
 
 /// The library beside the Python of the tests; `None`, with a note, where there is none.
 fn library() -> Option<(PathBuf, Library)> {
-    let Some(python) = std::env::var_os("FOVEATE_WORLDS_PYTHON").map(PathBuf::from) else {
-        eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with dm_control; run cargo xtask test");
-        return None;
-    };
+    let python = foveate_toy::needs::worlds_python()?;
     let found =
         Search { library: None, python: Some(python.clone()) }.find().expect("mujoco is installed there");
     Some((python, Library::open(&found.path).expect("the pinned version")))
@@ -50,7 +47,7 @@ fn pictures_are_those_of_dm_control() {
                  suite.load('cartpole', 'swingup').physics.render(8, 8)";
     let drawn = Command::new(&python).args(["-B", "-c", check]).output().expect("it starts");
     if !drawn.status.success() {
-        eprintln!("skipped: dm_control cannot draw here with MUJOCO_GL=egl");
+        foveate_toy::needs::skip("dm_control cannot draw with MUJOCO_GL=egl");
         return;
     }
     let (steps, every) = (40, 20);

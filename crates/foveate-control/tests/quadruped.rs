@@ -7,10 +7,7 @@ use foveate_core::{Action, Env, EnvError, Fact, Step};
 use foveate_mujoco::{Library, Search};
 
 fn library() -> Option<Library> {
-    let Some(python) = std::env::var_os("FOVEATE_WORLDS_PYTHON").map(PathBuf::from) else {
-        eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with mujoco; run cargo xtask test");
-        return None;
-    };
+    let python = foveate_toy::needs::worlds_python()?;
     let found = Search { library: None, python: Some(python) }.find().expect("mujoco is installed there");
     Some(Library::open(&found.path).expect("the pinned version"))
 }

@@ -32,10 +32,7 @@ pub(crate) struct Frames<R> {
 /// Starts `frames.py` with the runs in `FOVEATE_FRAMES`, or with `kind` by default; the caller must wait for
 /// the child at the end of its stream. Prints a note and returns `None` when no Python is configured.
 pub(crate) fn start(kind: &str) -> Option<(Child, Frames<BufReader<ChildStdout>>)> {
-    let Ok(python) = std::env::var("FOVEATE_PYTHON") else {
-        eprintln!("skipped: FOVEATE_PYTHON names no Python with Gymnasium; run cargo xtask test");
-        return None;
-    };
+    let python = foveate_toy::needs::python()?;
     let kind = std::env::var("FOVEATE_FRAMES").unwrap_or_else(|_| kind.to_owned());
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/oracle/frames.py");
     let mut child = Command::new(python)

@@ -14,13 +14,7 @@ const SEED: u64 = 5;
 
 /// The Python with the simulator; prints a message if there is none.
 fn python() -> Option<PathBuf> {
-    let python = env::var_os("FOVEATE_WORLDS_PYTHON").map(PathBuf::from);
-    if python.is_none() {
-        eprintln!(
-            "skipped: FOVEATE_WORLDS_PYTHON names no Python with pybullet_envs_gymnasium; run cargo xtask test"
-        );
-    }
-    python
+    foveate_toy::needs::worlds_python()
 }
 
 /// The action of step `t`; legs move, and some torques are beyond the limits of the space.

@@ -22,10 +22,7 @@ use sha2::{Digest, Sha256};
 
 /// Starts the test `name` as a process with its own folder, if there is a Python for it.
 fn start(name: &str, folder: &Path) -> Option<Child> {
-    let Some(python) = env::var_os("FOVEATE_WORLDS_PYTHON") else {
-        eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with vizdoom; run cargo xtask test");
-        return None;
-    };
+    let python = foveate_toy::needs::worlds_python()?;
     let mut again = Command::new(env::current_exe().expect("a test runs"));
     again.args(["--exact", name, "--nocapture"]).env("FOVEATE_PYTHON", python);
     again.env("TMPDIR", folder).env("FOVEATE_TEST_AGAIN", name);

@@ -702,8 +702,7 @@ fn complaints_do_not_pile_up() {
 
 #[test]
 fn a_world_in_another_process_is_driven_as_in_an_evaluation() {
-    if std::env::var_os("FOVEATE_PYTHON").is_none() {
-        eprintln!("skipped: FOVEATE_PYTHON names no Python with gymnasium; run cargo xtask test");
+    if foveate_toy::needs::python().is_none() {
         return;
     }
     let toys = concat!(env!("CARGO_MANIFEST_DIR"), "/../foveate-gym/tests/toys");

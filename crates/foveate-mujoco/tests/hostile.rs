@@ -12,7 +12,7 @@ fn library() -> Option<Library> {
     match (Search { library: None, python }).find() {
         Ok(found) => Some(Library::open(&found.path).expect("a supported version")),
         Err(error) => {
-            eprintln!("skipped: {error}");
+            foveate_toy::needs::skip(&error.to_string());
             None
         }
     }

@@ -35,12 +35,7 @@ fn package() -> PathBuf {
 
 #[test]
 fn the_package_for_python() {
-    let Some(python) = env::var_os("FOVEATE_PYTHON") else {
-        eprintln!(
-            "skipped: FOVEATE_PYTHON is not set, so the package cannot be imported; run cargo xtask test"
-        );
-        return;
-    };
+    let Some(python) = foveate_toy::needs::python() else { return };
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let done = Command::new(python)
         .args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"])

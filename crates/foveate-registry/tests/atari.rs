@@ -16,11 +16,7 @@ use common::advised;
 
 /// The Python with ale-py; prints a message where there is none.
 fn python() -> Option<OsString> {
-    let python = env::var_os("FOVEATE_PYTHON");
-    if python.is_none() {
-        eprintln!("skipped: FOVEATE_PYTHON names no Python with ale-py; run cargo xtask test");
-    }
-    python
+    foveate_toy::needs::python()
 }
 
 /// What the script prints with these arguments.

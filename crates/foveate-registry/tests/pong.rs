@@ -40,8 +40,7 @@ fn pong() -> Box<dyn Env> {
 
 #[test]
 fn its_expert_plays_the_same_whatever_it_remembers() {
-    if env::var_os("FOVEATE_PYTHON").is_none() {
-        eprintln!("skipped: FOVEATE_PYTHON names no Python with ale-py; run cargo xtask test");
+    if foveate_toy::needs::python().is_none() {
         return;
     }
     let (mut fresh, mut used) = (pong(), pong());
@@ -55,8 +54,7 @@ fn its_expert_plays_the_same_whatever_it_remembers() {
 
 #[test]
 fn its_expert_wins_every_point() {
-    if env::var_os("FOVEATE_PYTHON").is_none() {
-        eprintln!("skipped: FOVEATE_PYTHON names no Python with ale-py; run cargo xtask test");
+    if foveate_toy::needs::python().is_none() {
         return;
     }
     let mut env = pong();
@@ -68,10 +66,7 @@ fn its_expert_wins_every_point() {
 
 #[test]
 fn pictures_are_those_of_opencv() {
-    let Some(python) = env::var_os("FOVEATE_PYTHON") else {
-        eprintln!("skipped: FOVEATE_PYTHON names no Python with ale-py and OpenCV; run cargo xtask test");
-        return;
-    };
+    let Some(python) = foveate_toy::needs::python() else { return };
     let choices: Vec<String> = (0..STEPS).map(|t| choice(t).to_string()).collect();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pong.py");
     let idle = 1 + Seed::root(SEED).child("wrap", 0).child("noop", 0).rng().below(30);

@@ -252,8 +252,7 @@ fn wrapped_and_shifted_worlds_keep_their_promises() {
 
 #[test]
 fn environments_of_gymnasium_keep_their_promises() {
-    if env::var_os("FOVEATE_PYTHON").is_none() {
-        eprintln!("skipped: FOVEATE_PYTHON names no Python with gymnasium; run cargo xtask test");
+    if foveate_toy::needs::python().is_none() {
         return;
     }
     let world = WORLDS.find("gym:ID").expect("it is there");
@@ -265,16 +264,13 @@ fn environments_of_gymnasium_keep_their_promises() {
 
 /// Runs the checks on a world whose packages the Python of `FOVEATE_WORLDS_PYTHON` has. An environment
 /// variable selects the worker's Python, so the test `name` runs itself as another process.
-fn with_packages(name: &str, package: &str, check: fn()) {
+fn with_packages(name: &str, check: fn()) {
     const AGAIN: &str = "FOVEATE_TEST_AGAIN";
     if env::var_os(AGAIN).is_some_and(|again| again == name) {
         check();
         return;
     }
-    let Some(python) = env::var_os("FOVEATE_WORLDS_PYTHON") else {
-        eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with {package}; run cargo xtask test");
-        return;
-    };
+    let Some(python) = foveate_toy::needs::worlds_python() else { return };
     let mut again = Command::new(env::current_exe().expect("a test runs"));
     again.args(["--exact", name, "--nocapture"]).env("FOVEATE_PYTHON", python).env(AGAIN, name);
     assert!(again.status().expect("a test can be started").success());
@@ -282,7 +278,7 @@ fn with_packages(name: &str, package: &str, check: fn()) {
 
 #[test]
 fn take_cover_keeps_its_promises() {
-    with_packages("take_cover_keeps_its_promises", "vizdoom", || {
+    with_packages("take_cover_keeps_its_promises", || {
         let world = WORLDS.find("take-cover").expect("it is there");
         for picture in ["exact", "fast"] {
             check(world, &request("take-cover", picture, &[]));
@@ -292,7 +288,7 @@ fn take_cover_keeps_its_promises() {
 
 #[test]
 fn tasks_of_the_control_suite_keep_their_promises() {
-    with_packages("tasks_of_the_control_suite_keep_their_promises", "mujoco", || {
+    with_packages("tasks_of_the_control_suite_keep_their_promises", || {
         let suite = |world: &&WorldDescriptor| world.needs_library && !world.variants.is_empty();
         for world in WORLDS.iter().filter(suite) {
             check(world, &request(world.name, "state", &[]));
@@ -308,7 +304,7 @@ fn tasks_of_the_control_suite_keep_their_promises() {
 
 #[test]
 fn the_quadruped_keeps_its_promises() {
-    with_packages("the_quadruped_keeps_its_promises", "mujoco", || {
+    with_packages("the_quadruped_keeps_its_promises", || {
         let world = WORLDS.find("quadruped-walls").expect("it is there");
         check(world, &request(world.name, "state", &[]));
         check(world, &request(world.name, "both", &[("picture_every", "3"), ("size", "40x30")]));
@@ -318,7 +314,7 @@ fn the_quadruped_keeps_its_promises() {
 
 #[test]
 fn the_ant_keeps_its_promises() {
-    with_packages("the_ant_keeps_its_promises", "pybullet_envs_gymnasium", || {
+    with_packages("the_ant_keeps_its_promises", || {
         let world = WORLDS.find("ant").expect("it is there");
         for reward in ["evaluation", "training"] {
             check(world, &request("ant", "world", &[("reward", reward)]));
@@ -328,14 +324,14 @@ fn the_ant_keeps_its_promises() {
 
 #[test]
 fn pong_keeps_its_promises() {
-    with_packages("pong_keeps_its_promises", "ale-py", || {
+    with_packages("pong_keeps_its_promises", || {
         check(WORLDS.find("pong").expect("it is there"), &request("pong", "world", &[]));
     });
 }
 
 #[test]
 fn atari_keeps_its_promises() {
-    with_packages("atari_keeps_its_promises", "ale-py", || {
+    with_packages("atari_keeps_its_promises", || {
         let world = WORLDS.find("atari").expect("it is there");
         check(world, &request("atari", "world", &[]));
         let options = [("game", "breakout"), ("sticky", "0.25"), ("actions", "full")];

@@ -1,6 +1,7 @@
 //! Pictures beside those of software OpenGL, on scenes of the DeepMind Control suite; and the sky's texture.
 //!
-//! The short tests draw a few states of each task, the ignored ones 200: `cargo test -p foveate-render -- --ignored`.
+//! Each test draws a few states of each task; `FOVEATE_RENDER_STATES=200 cargo test -p foveate-render` draws as many as that, in
+//! some minutes.
 
 mod oracle;
 
@@ -26,21 +27,11 @@ fn pictures_without_antialiasing_are_those_of_opengl() {
     check("a", 2, 0.5);
 }
 
-#[test]
-#[ignore = "takes minutes"]
-fn two_hundred_pictures_per_task_are_those_of_opengl() {
-    check("default", 200, 0.5);
-}
-
-#[test]
-#[ignore = "takes minutes"]
-fn two_hundred_pictures_with_distractions_are_those_of_opengl() {
-    check("distracting", 200, 1.0);
-}
-
 /// The mean absolute difference of each task and size is at most `limit` of 255.
 #[track_caller]
 fn check(mode: &str, states: usize, limit: f64) {
+    let states =
+        std::env::var("FOVEATE_RENDER_STATES").map_or(states, |n| n.parse().expect("a number of states"));
     let sizes = SIZES.map(|(height, width)| format!("{height}x{width}"));
     let sizes: Vec<&str> = sizes.iter().map(String::as_str).collect();
     let Some(mut oracle) = Oracle::start(mode, states, &TASKS, &sizes) else { return };

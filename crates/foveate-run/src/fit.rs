@@ -486,10 +486,7 @@ mod tests {
 
     #[test]
     fn a_task_of_control_gets_the_preset_for_what_it_shows() {
-        let Some(python) = std::env::var_os("FOVEATE_WORLDS_PYTHON") else {
-            eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with mujoco; run cargo xtask test");
-            return;
-        };
+        let Some(python) = foveate_toy::needs::worlds_python() else { return };
         let environment =
             std::path::Path::new(&python).ancestors().nth(2).expect("an environment").display().to_string();
         let chosen = |sets: &[&str]| {

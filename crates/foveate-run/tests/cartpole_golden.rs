@@ -13,16 +13,7 @@ use foveate_run::npz;
 
 /// The file of this name among the published ones; `None`, with a line that says so, where it is not.
 fn published(name: &str) -> Option<PathBuf> {
-    let data = std::env::var_os("FOVEATE_DATA").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")),
-        PathBuf::from,
-    );
-    let file = data.join(name);
-    if file.exists() {
-        return Some(file);
-    }
-    eprintln!("skipped: no {}; set FOVEATE_DATA to the folder that has it", file.display());
-    None
+    foveate_toy::needs::data(name)
 }
 
 /// NumPy's `RandomState.shuffle`.

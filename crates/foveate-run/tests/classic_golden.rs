@@ -1,8 +1,6 @@
 //! Compares the classic picture with forty frames of an independent implementation of Gym 0.15.3's renderer,
 //! with the actions between them.
 
-use std::path::PathBuf;
-
 use foveate_core::{Action, Env, TensorData};
 use foveate_envs::car_racing::{CarRacing, CarRacingConfig, PictureKind, Seeding};
 use foveate_run::npz;
@@ -11,15 +9,7 @@ const SIDE: usize = 96;
 
 #[test]
 fn forty_frames_of_an_independent_renderer() {
-    let data = std::env::var_os("FOVEATE_DATA").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")),
-        PathBuf::from,
-    );
-    let file = data.join("golden_attention_agent_carracing.npz");
-    if !file.exists() {
-        eprintln!("skipped: no {}; set FOVEATE_DATA to the folder that has it", file.display());
-        return;
-    }
+    let Some(file) = foveate_toy::needs::data("golden_attention_agent_carracing.npz") else { return };
     let members = npz::read(&file).unwrap();
     let array = |name: &str| members.iter().find(|member| member.name == name).unwrap().array.data();
     let (TensorData::U8(frames), TensorData::F64(actions)) = (array("frames"), array("action")) else {

@@ -1,7 +1,5 @@
 //! The published CarRacing weights: imported, saved, loaded, and run on forty recorded frames.
 
-use std::path::PathBuf;
-
 use foveate_agents::Layout;
 use foveate_core::{ActContext, Image, Observation, TensorData, episode_seed};
 use foveate_run::import::import;
@@ -13,19 +11,8 @@ const SIDE: usize = 96;
 
 #[test]
 fn imported_weights_act_as_published() {
-    let data = std::env::var_os("FOVEATE_DATA").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")),
-        PathBuf::from,
-    );
-    let (weights, golden) =
-        (data.join("attention_agent_carracing.npz"), data.join("golden_attention_agent_carracing.npz"));
-    if !weights.exists() || !golden.exists() {
-        eprintln!(
-            "skipped: {} lacks the published weights; set FOVEATE_DATA to the folder that has them",
-            data.display()
-        );
-        return;
-    }
+    let Some(weights) = foveate_toy::needs::data("attention_agent_carracing.npz") else { return };
+    let Some(golden) = foveate_toy::needs::data("golden_attention_agent_carracing.npz") else { return };
     let dir = tempfile::tempdir().expect("a temporary folder");
     let saved = dir.path().join("published.safetensors");
     let file = import(&weights, "attention-agent", &json!({}), Layout::Sorted).expect("the published file");

@@ -5,13 +5,8 @@ use foveate_envs::registry::EnvRequest;
 use foveate_run::worlds;
 
 fn world(options: &[(&str, &str)]) -> Option<Box<dyn Env>> {
-    let Ok(folder) = std::env::var("FOVEATE_MNIST") else {
-        eprintln!(
-            "skipped: FOVEATE_MNIST names no folder with MNIST's files; run cargo xtask test, which fetches them with npm"
-        );
-        return None;
-    };
-    let options = [("data", &*folder)].into_iter().chain(options.iter().copied());
+    let folder = foveate_toy::needs::mnist()?;
+    let options = [("data", folder.to_str().expect("text"))].into_iter().chain(options.iter().copied());
     let options = options.map(|(name, value)| (name.into(), value.into()));
     let request = EnvRequest { id: "digits".into(), options: options.collect(), ..EnvRequest::default() };
     Some(worlds::make(request).expect("the data set"))

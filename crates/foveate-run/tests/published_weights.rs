@@ -1,8 +1,6 @@
 //! Runs the published CarRacing weights in the world they were trained in: an end-to-end test from the random
 //! stream to the score.
 
-use std::path::PathBuf;
-
 use foveate_agents::{AttentionAgent, AttentionAgentConfig};
 use foveate_core::{ActContext, ActMode, Action, Agent, Env, PolicyAgent, TensorData, episode_seed};
 use foveate_envs::car_racing::variants::Variants;
@@ -11,15 +9,7 @@ use foveate_run::npz;
 
 /// The published weights, in their published order, which is the agent's own; `None` without the file.
 fn weights() -> Option<Vec<f32>> {
-    let data = std::env::var_os("FOVEATE_DATA").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")),
-        PathBuf::from,
-    );
-    let file = data.join("attention_agent_carracing.npz");
-    if !file.exists() {
-        eprintln!("skipped: no {}; set FOVEATE_DATA to the folder that has it", file.display());
-        return None;
-    }
+    let file = foveate_toy::needs::data("attention_agent_carracing.npz")?;
     let members = npz::read(&file).unwrap();
     let TensorData::F32(weights) = members[0].array.data() else { panic!("the weights are f32") };
     Some(weights.clone())

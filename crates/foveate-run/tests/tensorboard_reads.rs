@@ -107,10 +107,7 @@ struct Board {
 
 impl Board {
     fn watch(folder: &Path) -> Option<Self> {
-        let Some(python) = std::env::var_os("FOVEATE_PYTHON") else {
-            eprintln!("skipped: FOVEATE_PYTHON is not set, so TensorBoard cannot run; run cargo xtask test");
-            return None;
-        };
+        let python = foveate_toy::needs::python()?;
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("oracle/read_events.py");
         let mut child = Command::new(python)
             .args(["-B".as_ref(), script.as_os_str(), folder.as_os_str()])

@@ -6,6 +6,7 @@
 //!   attention is true, or false, by construction.
 //! * [`ToyStudent`]: a student whose gradient is a formula. It may break on request, too.
 //! * [`allocations`]: how often memory is allocated while something runs.
+//! * [`needs`]: what tests need from outside, such as a Python with Gymnasium, and the record of those that lack it.
 //!
 //! Tests of [`foveate_core`] itself have their own: this crate depends on it.
 //!
@@ -13,6 +14,7 @@
 
 pub mod allocations;
 mod gauges;
+pub mod needs;
 mod policy;
 mod sparks;
 mod student;

@@ -2,19 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::{Path, PathBuf};
-
-/// Where golden data lie: `$FOVEATE_DATA`, else `../shared/data` beside the workspace.
-pub(crate) fn data(file: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("FOVEATE_DATA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
-    let path = folder.join(file);
-    if path.exists() {
-        return Some(path);
-    }
-    eprintln!("skipped: {} is not there; set FOVEATE_DATA to the folder of golden data", path.display());
-    None
-}
+use std::path::Path;
 
 /// An array as it lies in the file.
 pub(crate) struct Array {

@@ -14,13 +14,19 @@ use tungstenite::{Message, WebSocket};
 const PATIENCE: usize = 1800;
 
 /// The path of Chromium: `$FOVEATE_CHROMIUM`, or one of the usual names on the path.
+#[track_caller]
 pub(crate) fn chromium() -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("FOVEATE_CHROMIUM") {
         return Some(path.into());
     }
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let folders: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
-    folders.iter().flat_map(|folder| names.map(|name| folder.join(name))).find(|path| path.exists())
+    let found =
+        folders.iter().flat_map(|folder| names.map(|name| folder.join(name))).find(|path| path.exists());
+    if found.is_none() {
+        foveate_toy::needs::skip("neither FOVEATE_CHROMIUM nor the PATH names a Chromium");
+    }
+    found
 }
 
 /// A separate browser process with its own profile.

@@ -17,12 +17,7 @@ pub struct Oracle {
 impl Oracle {
     /// Starts `oracle/<script>`; prints a note and returns `None` when no Python is configured for it.
     pub fn start(script: &str) -> Option<Oracle> {
-        let Some(python) = std::env::var_os("FOVEATE_PYTHON") else {
-            eprintln!(
-                "skipped: FOVEATE_PYTHON is not set, so {script} has nothing to run in; run cargo xtask test"
-            );
-            return None;
-        };
+        let python = foveate_toy::needs::python()?;
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("oracle").join(script);
         let mut child = Command::new(python)
             .args(["-B".as_ref(), path.as_os_str()])

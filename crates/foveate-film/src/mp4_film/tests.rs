@@ -101,9 +101,7 @@ fn drive(width: usize, height: usize, t: usize) -> ImageBuf {
 #[test]
 fn a_decoder_shows_what_the_encoder_says() {
     if !have("ffmpeg") {
-        eprintln!(
-            "skipped: no ffmpeg to decode with; install it to compare the H.264 encoder with another decoder"
-        );
+        foveate_toy::needs::skip("no ffmpeg, whose decoder the H.264 encoder is compared with");
         return;
     }
     let mut rng = Seed::root(1).rng();

@@ -11,11 +11,7 @@ pub(crate) const TOYS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/toys")
 
 /// Whether there is a Python to test with; prints a message if not.
 pub(crate) fn python() -> bool {
-    let there = std::env::var_os("FOVEATE_PYTHON").is_some();
-    if !there {
-        eprintln!("skipped: FOVEATE_PYTHON names no Python with gymnasium; run cargo xtask test");
-    }
-    there
+    foveate_toy::needs::python().is_some()
 }
 
 /// The notices received.

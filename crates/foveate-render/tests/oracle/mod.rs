@@ -40,10 +40,7 @@ pub struct Picture {
 impl Oracle {
     /// Starts the script; prints a note and returns `None` where it cannot run.
     pub fn start(mode: &str, states: usize, tasks: &[&str], sizes: &[&str]) -> Option<Oracle> {
-        let Some(python) = std::env::var_os("FOVEATE_WORLDS_PYTHON") else {
-            eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with dm_control; run cargo xtask test");
-            return None;
-        };
+        let python = foveate_toy::needs::worlds_python()?;
         let check = "import os; os.environ.setdefault('MUJOCO_GL', 'egl'); from dm_control import suite; \
                      suite.load('cartpole', 'swingup').physics.render(8, 8)";
         let checked = Command::new(&python).args(["-B", "-c", check]).output();
@@ -51,7 +48,7 @@ impl Oracle {
         if !checked.status.success() {
             let text = String::from_utf8_lossy(&checked.stderr);
             let reason = text.lines().rev().find(|line| line.contains("Error")).unwrap_or("no reason given");
-            eprintln!("skipped: dm_control cannot draw here with MUJOCO_GL=egl: {reason}");
+            foveate_toy::needs::skip(&format!("dm_control cannot draw with MUJOCO_GL=egl: {reason}"));
             return None;
         }
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("oracle/scenes.py");
