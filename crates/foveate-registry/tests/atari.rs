@@ -2,9 +2,8 @@
 
 mod common;
 
-use std::env;
-use std::ffi::OsString;
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use foveate_core::{Action, ActionSpace, Env, EnvError, ObservationSpace, PixelShape, Seed, Step};
@@ -15,12 +14,12 @@ use sha2::{Digest, Sha256};
 use common::advised;
 
 /// The Python with ale-py; prints a message where there is none.
-fn python() -> Option<OsString> {
+fn python() -> Option<PathBuf> {
     foveate_toy::needs::python()
 }
 
 /// What the script prints with these arguments.
-fn script(python: &OsString, args: &[String]) -> String {
+fn script(python: &Path, args: &[String]) -> String {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/atari.py");
     let out = Command::new(python).args(["-B", file]).args(args).output().expect("Python starts");
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
@@ -80,7 +79,7 @@ fn episode(env: &mut dyn Env, seed: u64, steps: usize) -> Vec<String> {
 /// game is over within `steps`. Returns the lines.
 #[track_caller]
 fn check(
-    python: &OsString,
+    python: &Path,
     options: &[(&str, &str)],
     (theirs, seed, sticky): (&str, u64, &str),
     steps: usize,

@@ -2,7 +2,6 @@
 
 mod common;
 
-use std::env;
 use std::fmt::Write;
 use std::process::Command;
 
