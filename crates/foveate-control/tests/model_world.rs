@@ -1,7 +1,5 @@
 //! A user's own model as a world. `FOVEATE_WORLDS_PYTHON` names a Python with mujoco, whose library is used.
 
-use std::path::PathBuf;
-
 use foveate_control::{Expression, ModelConfig, ModelError, ModelWorld, Shown};
 use foveate_core::{Action, ActionSpace, Env, EnvError, ImageBuf};
 use foveate_mujoco::{Library, Model, Search};

@@ -1,7 +1,5 @@
 //! The quadruped and its course. `FOVEATE_WORLDS_PYTHON` names a Python with mujoco, whose library is used.
 
-use std::path::PathBuf;
-
 use foveate_control::{Quadruped, QuadrupedConfig, QuadrupedError, Shown};
 use foveate_core::{Action, Env, EnvError, Fact, Step};
 use foveate_mujoco::{Library, Search};
