@@ -345,7 +345,7 @@ fn shifts_of_senses_that_cannot_be() {
         ("shuffle:5:order=0,0,1,2,3", &["no parameter \"order\"", "every, patch"]),
         ("shuffle:5:every=-1", &["every = \"-1\""]),
         ("noise-channels:5:std=inf", &["std = \"inf\""]),
-        ("hue:3", &["shows numbers, not a picture"]),
+        ("hue:3", &["numbers, not a picture; choose one that fits: sticky"]),
     ] {
         eval("numbers", shift, wants);
     }

@@ -86,7 +86,10 @@ fn cart_pole_is_learnt_and_the_digits_are_the_same_for_any_workers_and_after_a_s
     let stress = drive(&["stress", "runs/one", "--shifts", "sticky", "--severities", "5", "--episodes", "3"]);
     assert!(stress.contains("sticky"), "{stress}");
     let fails = |args: &[&str], wants: &[&str]| check_fails(&dir, &[args, &world[..]].concat(), wants);
-    fails(&["stress", "runs/one", "--shifts", "noise", "--episodes", "3"], &["shows numbers, not a picture"]);
+    fails(
+        &["stress", "runs/one", "--shifts", "noise", "--episodes", "3"],
+        &["numbers, not a picture; choose one that fits: sticky"],
+    );
     fails(&["explain", "runs/one"], &["this agent has no attention", "foveate watch"]);
 }
 

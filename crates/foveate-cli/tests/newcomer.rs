@@ -64,9 +64,9 @@ fn near_misses_suggest_the_name() {
         (&["train", "car-racing", "--set", "top_k=5"], "did you mean agent.config.top_k?"),
         (&["train", "--resume", "car-racing"], "did you mean the run runs/car-racing?"),
         (&["compare", "secnd"], "did you mean the run runs/second?"),
-        (&["eval", "car-racing"], "did you mean the run runs/car-racing?"),
+        (&["eval", "car_racing"], "did you mean the run runs/car-racing?"),
         (&["eval", "runs/secod"], "did you mean the run runs/second?"),
-        (&["watch", "take-cover"], "train an agent with `foveate train take-cover`"),
+        (&["watch", "pong"], "train an agent with `foveate train pong`"),
         (&["eval", "gym:CartPole-v1"], "`foveate train gym:CartPole-v1`"),
         (&["eval", "randm"], "did you mean random?"),
         (&["eval", "--env", "CarRacing-v3"], "did you mean car-racing"),
@@ -83,20 +83,16 @@ fn near_misses_suggest_the_name() {
     ] {
         check_fails(&dir, args, &[want]);
     }
-    // Without any run there is only the world to suggest.
+    // Without any run there is only the champion to suggest.
     let dir = Dir::new();
-    check_fails(
-        &dir,
-        &["eval", "car-racing"],
-        &["`foveate train car-racing`", "name none to use the trained champion"],
-    );
+    check_fails(&dir, &["eval", "car_racing"], &["cannot read car_racing: ", "did you mean car-racing?"]);
     check_fails(&dir, &["eval", "none"], &["cannot read none", "check the path"]);
 }
 
 #[test]
 fn list_shows_one_part() {
     let dir = Dir::new();
-    let all = dir.ok(&["list"]);
+    let all = dir.ok(&["list", "all"]);
     let everything = dir.json(&["list", "--json"]);
     for (part, has, lacks) in [
         ("worlds", "world car-racing: ", "agent attention-agent"),
@@ -109,21 +105,170 @@ fn list_shows_one_part() {
         ("kernels", "relu", "agent iap: "),
         ("strategies", "sep-cma-es", "relu"),
         ("strategy", "sep-cma-es", "relu"),
+        ("learners", "sep-cma-es", "relu"),
+        ("champions", "in door-key-16x16", "relu"),
         ("presets", "DoomTakeCover on one computer", "sep-cma-es"),
     ] {
         let text = dir.ok(&["list", part]);
         assert!(text.contains(has) && !text.contains(lacks), "{part}: {text}");
-        if part != "variants" {
+        let extra = ["variants", "learners", "champions"].contains(&part);
+        if !extra {
             assert!(all.contains(&text), "{part} is a piece of the whole list: {text}");
         }
         let Value::Object(list) = dir.json(&["list", part, "--json"]) else { panic!("{part}: no object") };
         assert_eq!(list.len(), 1, "{part}");
         for (name, value) in list {
             assert!(value.as_array().is_some_and(|list| !list.is_empty()), "{part}: {value}");
-            if part != "variants" {
+            if !extra {
                 assert_eq!(value, everything[&name]);
             }
         }
+    }
+}
+
+#[test]
+fn list_is_an_overview_and_finds_any_name() {
+    let dir = Dir::new();
+    let overview = dir.ok(&["list"]);
+    assert!(
+        overview.lines().count() < 90 && overview.lines().all(|line| line.chars().count() <= 100),
+        "{overview}"
+    );
+    for name in [
+        "car-racing",
+        "door-key-16x16",
+        "gym:ID",
+        "iap",
+        "ppo",
+        "relational-ppo",
+        "fake-lane",
+        "sticky",
+        "relu",
+    ] {
+        assert!(overview.contains(name), "{name} is not in {overview}");
+    }
+    for (name, has, lacks) in [
+        ("car-racing", "fake-lane", "door-key"),
+        ("gym:CartPole-v1", "gym_wrapper", "car-racing"),
+        ("attention-neuron", "car-racing with patches in any order", "random-actions"),
+        ("ppo", "learner:", "preset"),
+        ("laptop-relu", "trains attention-agent", "iap"),
+        ("car-racing-attention-neuron", "in car-racing", "door-key"),
+        ("shuffle", "shift:", "noise"),
+        ("stack", "observations at once", "grey"),
+        ("relu", "kernel:", "softmax"),
+        ("fake-lane", "variant:", "blob"),
+    ] {
+        let text = dir.ok(&["list", name]);
+        assert!(text.contains(has) && !text.contains(lacks), "{name}: {text}");
+    }
+    let found = dir.json(&["list", "car-racing", "--json"]);
+    assert_eq!(
+        (&found["worlds"][0]["name"], &found["champions"][0]["world"]),
+        (&"car-racing".into(), &"car-racing".into())
+    );
+    check_fails(&dir, &["list", "car-racin"], &["nothing is called", "did you mean car-racing?", "learners"]);
+}
+
+#[test]
+fn a_champion_is_named_like_a_file_and_a_file_comes_first() {
+    let dir = with_runs();
+    let eval = |name: &str, more: &[&str]| {
+        let short = ["eval", name, "--episodes", "1", "--max-steps", "2"];
+        dir.ok(&[&short[..], more].concat())
+    };
+    assert!(eval("car-racing", &[]).contains("car-racing champion"));
+    assert!(eval("cartpole-swingup-harder", &[]).contains("on        cartpole-swingup-harder"));
+    let elsewhere = eval("door-key-16x16", &["--env", "door-key-8x8", "--picture", "one-hot"]);
+    assert!(
+        elsewhere.contains("door-key-16x16 champion") && elsewhere.contains("on        door-key-8x8"),
+        "{elsewhere}"
+    );
+    dir.ok(&["watch", "door-key-5x5", "--at", "1", "--out", "a.png"]);
+    let stress = ["stress", "door-key-5x5", "--variants", "none", "--episodes", "1", "--max-steps", "2"];
+    assert!(dir.ok(&stress).contains("door-key-5x5"));
+    // A folder that is no run is not meant; a file of this name is, and a path always is.
+    std::fs::create_dir(dir.path("car-racing")).expect("writable");
+    assert!(eval("car-racing", &[]).contains("car-racing champion"));
+    check_fails(&dir, &["eval", "./car-racing"], &["neither best.safetensors nor last"]);
+    std::fs::remove_dir(dir.path("car-racing")).expect("ours");
+    dir.write("car-racing", weights());
+    let own = eval("car-racing", &[]);
+    assert!(!own.contains("champion"), "{own}");
+}
+
+#[test]
+fn worlds_steps_and_kinds_of_presets_are_named_alike_everywhere() {
+    let dir = Dir::new();
+    for (args, wants) in [
+        (&["train", "--env", "moon"][..], &["no environment is called \"moon\""][..]),
+        (&["train", "--env", "car-racing", "--steps", "0"], &["0 training steps; choose 1 or more"]),
+        (
+            &["train", "door-key-8x8", "--preset", "ppo"],
+            &["several", "relational-ppo, door-key-ppo; name one"],
+        ),
+        (
+            &["train", "car-racing", "--preset", "quadruped"],
+            &["no preset for car-racing is called", "laptop-relu"],
+        ),
+        (
+            &["train", "--env", "cartpole-swingup-harder", "--preset", "ppo"],
+            &["no preset for cartpole-swingup-harder"],
+        ),
+    ] {
+        check_fails(&dir, args, wants);
+    }
+    assert_eq!(dir.run(&["train", "car-racing", "--env", "car-racing"]).code, Some(2), "one of them");
+}
+
+#[test]
+fn what_does_not_fit_says_what_does() {
+    let dir = Dir::new();
+    let door = ["eval", "--env", "door-key-5x5", "--episodes", "1"];
+    check_fails(
+        &dir,
+        &[&door[..], &["--picture", "view"]].concat(),
+        &["; with `--picture one-hot` it shows that"],
+    );
+    check_fails(
+        &dir,
+        &[&door[..], &["--shift", "blur:2"]].concat(),
+        &["not a picture; choose one that fits: sticky, unsteady"],
+    );
+    let numbers = ["eval", "--env", "cartpole-swingup-harder", "--shift", "hue:3"];
+    check_fails(
+        &dir,
+        &numbers,
+        &["shows 5 numbers, not a picture; choose one that fits: sticky", "noise-channels"],
+    );
+    let looks = ["train", "door-key-5x5", "--set", "agent.name=attention-agent"];
+    check_fails(&dir, &looks, &["with `--picture rgb` it shows one"]);
+    // No world is suggested in place of itself.
+    let done = dir.run(&["eval", "--env", "door-key-8x8"]);
+    assert!(
+        done.stderr.contains("no trained agent for door-key-8x8") && !done.stderr.contains("did you mean"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
+fn a_missing_file_has_one_phrase() {
+    let dir = Dir::new();
+    for args in [
+        &["eval", "moon"][..],
+        &["watch", "moon"],
+        &["explain", "moon"],
+        &["stress", "moon"],
+        &["lab", "moon"],
+        &["compare", "moon"],
+        &["import", "moon"],
+        &["replay", "--failure", "moon"],
+        &["train", "--resume", "moon"],
+        &["train", "--config", "moon"],
+        &["train", "car-racing", "--init", "moon"],
+    ] {
+        check_fails(&dir, args, &["cannot read moon: there is no such file or folder; "]);
     }
 }
 

@@ -139,7 +139,11 @@ fn bad_configurations() {
 fn broken_and_foreign_runs() {
     let dir = Dir::new();
     let resume = ["train", "--resume", "runs/car-racing"];
-    check_fails(&dir, &resume, &["runs/car-racing: there is no such folder", "foveate train"]);
+    check_fails(
+        &dir,
+        &resume,
+        &["cannot read runs/car-racing: there is no such file or folder; give", "foveate train"],
+    );
     start(&dir, &[]);
     check_fails(
         &dir,

@@ -32,7 +32,8 @@ pub fn hint(given: &str, known: &str) -> String {
 
 /// Like [`hint`], with the known names as an iterator.
 pub fn hint_of<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let name = closest(given.split(':').next().unwrap_or_default(), known);
+    let given = given.split(':').next().unwrap_or_default();
+    let name = closest(given, known).filter(|name| *name != given);
     name.map_or_else(String::new, |name| format!(" did you mean {name}?"))
 }
 
@@ -148,6 +149,7 @@ mod tests {
     fn hints_are_questions() {
         assert_eq!(hint("resise:84x84", "grey, resize, stack"), " did you mean resize?");
         assert_eq!(hint("moon", "car-racing, take-cover"), "");
+        assert_eq!(hint("take-cover", "car-racing, take-cover"), "", "it was given");
     }
 
     #[test]

@@ -232,7 +232,7 @@ pub(crate) fn train(
     name: Option<String>,
     cluster: Option<Py<PyAny>>,
 ) -> PyResult<(PathBuf, bool)> {
-    let options = TrainOptions { world: world.flags(), preset, config, set, runs, name };
+    let options = TrainOptions { world: world.flags(), preset, config, steps: None, set, runs, name };
     let result = run(py, None, |stop| foveate::train_on(options, cluster.map(boxed), &mut (), stop))?;
     Ok((result.folder, result.report.is_some()))
 }

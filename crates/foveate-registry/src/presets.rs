@@ -38,7 +38,7 @@ pub static PRESETS: Registry<Preset> = Registry::new(
         &Preset {
             name: "laptop-relu",
             summary: "car-racing with ReLU attention: as laptop, in half of its time",
-            agent: "iap",
+            agent: "attention-agent",
             open: false,
             text: include_str!("../presets/laptop-relu.toml"),
         },

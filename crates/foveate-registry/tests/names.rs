@@ -42,6 +42,9 @@ fn everything_listed_is_described_and_can_be_made() {
     }
     for preset in PRESETS.iter() {
         AGENTS.find(preset.agent).expect("the agent of a preset exists");
+        // Only one section of a preset has a key `name` before the recipe: that of the agent.
+        let agent = preset.text.split("[agent]").nth(1).and_then(|rest| rest.split('"').nth(1));
+        assert_eq!(agent, Some(preset.agent), "{}: the agent that it trains", preset.name);
         assert!(
             WORLDS.iter().any(|world| world.presets.contains(&preset.name)),
             "no world is said to suit {}",

@@ -4,33 +4,30 @@
 //! scores, and embedded in the program, so that it is available in any folder. It is described by
 //! [`WorldDescriptor::champions`](foveate_envs::registry::WorldDescriptor::champions).
 
-use foveate_envs::registry::Champion;
+use std::path::Path;
+
+use foveate_envs::registry::{Champion, EnvRequest, WorldDescriptor};
 use foveate_registry::WORLDS;
 
 use crate::RunError;
 use crate::suggest;
 use crate::tensors::TensorFile;
-use crate::weights::AgentFile;
+use crate::weights::{AgentFile, is_weights_or_run};
 
 /// All bundled agents, those of a world in its order.
 pub fn champions() -> impl Iterator<Item = &'static Champion> {
     WORLDS.iter().flat_map(|world| world.champions)
 }
 
-/// Whether there is a bundled agent for `world`.
-pub fn has_champion(world: &str) -> bool {
-    WORLDS.get(world).is_some_and(|world| !world.champions.is_empty())
-}
-
-/// The bundled agent of this name. One that is called like its world acts where no weights are named, and has no other name:
-/// a world's name in place of weights is a slip.
+/// The bundled agent of this name.
 pub fn find(name: &str) -> Option<&'static Champion> {
-    named().find(|champion| champion.name == name)
+    champions().find(|champion| champion.name == name)
 }
 
-/// The bundled agents that are named in place of weights.
-pub fn named() -> impl Iterator<Item = &'static Champion> {
-    champions().filter(|champion| WORLDS.get(champion.name).is_none())
+/// The bundled agent that `path` names. Weights or a run of that name come first; a path such as `./car-racing` never means a
+/// bundled agent.
+pub fn named(path: &Path) -> Option<&'static Champion> {
+    path.to_str().and_then(find).filter(|_| !is_weights_or_run(path))
 }
 
 /// The first bundled agent of `world`, and a label for it in place of a weight file's path.
@@ -38,15 +35,14 @@ pub fn named() -> impl Iterator<Item = &'static Champion> {
 /// # Errors
 /// When there is none for this world.
 pub fn champion(world: &str) -> Result<(AgentFile, String), RunError> {
-    let Some(first) = WORLDS.get(world).and_then(|world| world.champions.first()) else {
-        let known: Vec<&str> =
-            WORLDS.iter().filter(|world| !world.champions.is_empty()).map(|world| world.name).collect();
+    let described = foveate_registry::world(world).map_err(suggest::named)?;
+    let Some(first) = described.champions.first() else {
+        let known: Vec<&str> = champions().map(|champion| champion.name).collect();
         return Err(RunError::BadRequest {
             why: format!(
-                "no trained agent for {world:?} comes with Foveate (there is one for: {});{} name a weight file or the \
-                 folder of a run",
+                "no trained agent for {world} comes with Foveate; name a weight file, the folder of a run, or an agent of another \
+                 world: {}",
                 known.join(", "),
-                suggest::world(world)
             ),
         });
     };
@@ -63,7 +59,10 @@ pub fn load(champion: &Champion) -> Result<(AgentFile, String), RunError> {
     let tensors = TensorFile::from_bytes(champion.weights).map_err(|error| broken(error.to_string()))?;
     let mut file = AgentFile::from_tensors(tensors).map_err(|error| broken(error.to_string()))?;
     if !champion.as_trained {
-        file.forget_world();
+        let of =
+            |world: &&'static WorldDescriptor| world.champions.iter().any(|own| own.name == champion.name);
+        let id = WORLDS.iter().find(of).map_or(champion.name, |world| world.name).to_owned();
+        file = file.made_for(&EnvRequest { id, ..EnvRequest::default() });
     }
     Ok((file, title))
 }
@@ -71,16 +70,13 @@ pub fn load(champion: &Champion) -> Result<(AgentFile, String), RunError> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::Path;
-
-    use foveate_core::episode::EpisodeRules;
-    use foveate_core::{ActMode, Experience};
-    use foveate_envs::registry::{EnvRequest, WorldDescriptor};
 
     use super::*;
     use crate::replay::sha256_hex;
     use crate::trust::WorldFlags;
     use crate::workers::{Stop, Workers, default_workers};
+    use foveate_core::episode::EpisodeRules;
+    use foveate_core::{ActMode, Experience};
 
     /// The card of a bundled agent.
     fn card(name: &str) -> String {
@@ -97,8 +93,7 @@ mod tests {
                 "{}",
                 champion.name
             );
-            let found = find(champion.name).map(|found| found.about);
-            assert_eq!(found, WORLDS.get(champion.name).is_none().then_some(champion.about));
+            assert_eq!(find(champion.name).map(|found| found.about), Some(champion.about));
         }
     }
 
@@ -118,13 +113,12 @@ mod tests {
         for (world, champion) in WORLDS.iter().filter(|world| !world.has_process).flat_map(of) {
             let name = champion.name;
             let (file, title) = load(champion).expect("it comes with us");
-            let trained = file
-                .world("champion")
-                .map(|world| world.accept(&WorldFlags::default()).expect("a native world"));
-            assert_eq!((title, trained.is_some()), (format!("{name} champion"), champion.as_trained));
+            let noted = file.world("champion").expect("its world is known");
+            let request = noted.accept(&WorldFlags::default()).expect("a native world");
             let agent = file.agent().expect("its layout fits");
-            let request = trained.unwrap_or_else(|| EnvRequest { id: world.into(), ..EnvRequest::default() });
-            assert_eq!(request.id, world, "{name}");
+            assert_eq!((title, &*request.id), (format!("{name} champion"), world));
+            let plain = EnvRequest { id: world.into(), ..EnvRequest::default() };
+            assert!(champion.as_trained || request == plain, "{name}: {request:?}");
             let env = foveate_registry::make(&request).expect("its world exists");
             // Reads the rows `| seed | return | steps |` of the card.
             let card = card(name);
@@ -150,9 +144,29 @@ mod tests {
 
     #[test]
     fn a_world_without_one_says_what_to_do() {
-        let said = champion("moon").expect_err("no one drives there").to_string();
-        assert!(
-            said.contains("\"moon\"") && said.contains("car-racing") && said.contains("name a weight file")
-        );
+        let said = champion("door-key-8x8").expect_err("it has none").to_string();
+        assert!(!said.contains("did you mean") && said.contains("world: car-racing, "), "{said}");
+        let said = champion("moon").expect_err("no such world").to_string();
+        assert!(said.contains("no environment is called \"moon\""), "{said}");
+    }
+
+    #[test]
+    fn weights_and_runs_come_before_bundled_agents_and_other_folders_do_not() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let name = |file: &str| dir.path().join(file);
+        for folder in ["empty", "begun", "trained"] {
+            fs::create_dir(name(folder)).expect("writable");
+        }
+        for file in ["begun/config.toml", "trained/last.safetensors", "file"] {
+            fs::write(name(file), "").expect("writable");
+        }
+        for (file, expect) in
+            [("file", true), ("begun", true), ("trained", true), ("empty", false), ("no", false)]
+        {
+            assert_eq!(is_weights_or_run(&name(file)), expect, "{file}");
+        }
+        let found = |text: &str| named(Path::new(text)).map(|found| found.name);
+        assert_eq!(found("car-racing"), Some("car-racing"));
+        assert_eq!((found("./car-racing"), found("car-racing/")), (None, None), "a path");
     }
 }

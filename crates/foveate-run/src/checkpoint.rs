@@ -20,6 +20,7 @@ use sha2::{Digest as _, Sha256};
 use crate::error::RunError;
 use crate::folder::FolderHandle;
 use crate::lock::Lock;
+use crate::suggest;
 use crate::tensors::{MAX_FILE, TensorFile, TensorsError};
 
 /// How many checkpoints are kept: the newest, and older ones as a fallback if the disk damaged it.
@@ -150,10 +151,14 @@ impl RunFolder {
     pub fn open(path: &Path) -> Result<Self, RunError> {
         let bad = |why: &str| RunError::BadRun { folder: path.to_path_buf(), why: why.into() };
         if !path.is_dir() {
-            return Err(bad(&format!(
-                "there is no such folder; give one that {} made, as in runs/car-racing",
-                Task::Train
-            )));
+            let what = if path.exists() { "this is no folder" } else { suggest::NOTHING };
+            return Err(RunError::BadRequest {
+                why: format!(
+                    "cannot read {}: {what}; give the folder of a run that {} made",
+                    path.display(),
+                    Task::Train
+                ),
+            });
         }
         let folder = FolderHandle::open(path)?;
         if !folder.has(CONFIG) {

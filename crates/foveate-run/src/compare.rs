@@ -3,7 +3,7 @@
 //! Runs of the same configuration form a group (their seeds may differ), whatever their names; runs with
 //! different configurations are never pooled. The picture, the table and the JSON list the keys that differ.
 //! The curves show the best validation so far, since a run with several starts begins again from time to
-//! time, and the final report, on held-out tracks.
+//! time, or returns of training where there is no validation, and the final report, on held-out tracks.
 
 #[cfg(test)]
 mod tests;
@@ -51,11 +51,14 @@ pub struct Curve {
     pub learning_cpu_seconds: f64,
     /// Every validation.
     pub validations: Vec<Validated>,
+    /// Mean return of each generation.
+    #[serde(skip)]
+    pub returns: Vec<Validated>,
     /// The report, if the run has one.
     pub report: Option<Summary>,
 }
 
-/// A validation.
+/// A validation, or a generation's episodes of training.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Validated {
     /// Training steps before it.
@@ -150,13 +153,14 @@ pub fn read(folders: &[PathBuf]) -> Result<Comparison, RunError> {
     Ok(Comparison { groups, differences: differences(&settings), notes })
 }
 
-/// The common part of the runs' names without the numbers at the end: `relu` of `relu-1` and `relu-2`; all
-/// names if they have none in common.
+/// The common part of the runs' names without the numbers at the end: `relu` of `relu-1` and `relu-2`, but `eps0.1` of
+/// `eps0.1`; all names if they have none in common.
 fn group_name(runs: &[Curve]) -> String {
     let mut stems: Vec<&str> = vec![];
     for Curve { name, .. } in runs {
-        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['-', '_']);
-        let stem = if stem.is_empty() { name } else { stem };
+        let before = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let stem = before.trim_end_matches(['-', '_']);
+        let stem = if stem.is_empty() || before.ends_with('.') { name } else { stem };
         if !stems.contains(&stem) {
             stems.push(stem);
         }
@@ -221,7 +225,15 @@ fn differences(settings: &[Settings]) -> Vec<Difference> {
 
 fn notes(groups: &[Group], settings: &[Settings]) -> Vec<String> {
     let mut notes = vec![];
-    for (Group { name, runs, .. }, settings) in groups.iter().zip(settings) {
+    for (group, settings) in groups.iter().zip(settings) {
+        let Group { name, runs, .. } = group;
+        if runs.iter().all(|run| run.returns.is_empty()) {
+            notes.push(format!("{name} has trained no generation yet, so there is nothing to draw"));
+        } else if !group.is_validated() {
+            notes.push(format!(
+                "{name} has a run without any validation: its lines are mean returns of training, over {SMOOTHED} generations"
+            ));
+        }
         if settings.is_none() {
             notes.push(format!("{name} has no config.toml: nothing says which runs it may be pooled with"));
         }
@@ -263,6 +275,7 @@ fn read_one(handle: &FolderHandle, seed: Option<u64>) -> Result<Curve, RunError>
         cpu_seconds: 0.0,
         learning_cpu_seconds: 0.0,
         validations: vec![],
+        returns: vec![],
         report: None,
     };
     // A running process may have written an incomplete line.
@@ -275,9 +288,10 @@ fn read_one(handle: &FolderHandle, seed: Option<u64>) -> Result<Curve, RunError>
             .map_err(|error| bad(format!("line {}: {error}; is it the log of a run?", number + 1)))?;
         curve.cpu_seconds = line.cpu_seconds;
         match line.event {
-            Event::Generation { steps, .. } => {
+            Event::Generation { steps, mean, .. } => {
                 curve.steps = steps;
                 curve.learning_cpu_seconds = line.cpu_seconds;
+                curve.returns.push(Validated { steps, cpu_seconds: line.cpu_seconds, mean });
             }
             Event::Validation { steps, summary, .. } => {
                 curve.learning_cpu_seconds = line.cpu_seconds;
@@ -306,10 +320,10 @@ impl Over {
         }
     }
 
-    const fn label(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
-            Over::Steps => "best validation so far, over training steps",
-            Over::CpuSeconds => "best validation so far, over CPU seconds",
+            Over::Steps => "training steps",
+            Over::CpuSeconds => "CPU seconds",
         }
     }
 }
@@ -323,6 +337,30 @@ impl Curve {
 
     fn best(&self) -> Option<f64> {
         self.best_until(Over::Steps, f64::INFINITY)
+    }
+
+    /// The mean return of training up to `end`: of the last generations, as the returns of single ones scatter.
+    fn return_at(&self, over: Over, end: f64) -> Option<f64> {
+        let seen = self.returns.partition_point(|trained| over.of(trained) <= end);
+        let last = &self.returns[seen.saturating_sub(SMOOTHED)..seen];
+        (!last.is_empty()).then(|| last.iter().map(|trained| trained.mean).sum::<f64>() / last.len() as f64)
+    }
+}
+
+/// Generations whose returns are averaged for a line of training.
+const SMOOTHED: usize = 20;
+/// Most points of a line of training.
+const POINTS: usize = 500;
+
+impl Group {
+    /// Whether every run of it has a validation, so that its line is the best one so far.
+    fn is_validated(&self) -> bool {
+        self.runs.iter().all(|run| !run.validations.is_empty())
+    }
+
+    /// The line of these of its runs together.
+    fn line(&self, runs: &[Curve], over: Over) -> Vec<(f64, f64)> {
+        if self.is_validated() { stairs(runs, over) } else { trained(runs, over) }
     }
 }
 
@@ -419,27 +457,39 @@ impl Comparison {
     }
 
     /// A picture as SVG: thin lines for the best validation so far of each run, a thick one for the mean of a
-    /// group, and on the right the reports with their 95 % intervals.
+    /// group, and on the right the reports with their 95 % intervals. Groups with a run that has no validation have lines of their
+    /// returns of training.
     pub fn to_svg(&self, title: &str, over: Over) -> String {
         let runs = || self.groups.iter().flat_map(|group| &group.runs);
         let end = runs().map(|run| over.end(run)).fold(1.0, f64::max);
+        let none = !self.groups.iter().any(Group::is_validated);
         let groups: Vec<RunGroup> = self
             .names()
             .into_iter()
             .zip(&self.groups)
-            .map(|(name, Group { n, runs, .. })| RunGroup {
-                name: format!("{name} (n = {n})"),
-                runs: runs
+            .map(|(name, group)| RunGroup {
+                name: format!(
+                    "{name} (n = {}{})",
+                    group.n,
+                    if group.is_validated() || none { "" } else { "; returns of training" }
+                ),
+                runs: group
+                    .runs
                     .iter()
                     .map(|run| ComparedRun {
-                        curve: stairs(std::slice::from_ref(run), over),
+                        curve: group.line(std::slice::from_ref(run), over),
                         report: run.report.map(|report| (report.mean, report.ci95)),
                     })
                     .collect(),
-                together: stairs(runs, over),
+                together: group.line(&group.runs, over),
             })
             .collect();
-        compared_runs(title, &self.differ_in(), over.label(), end, &groups)
+        let what = if none {
+            "mean return of training, as no run has a validation"
+        } else {
+            "best validation so far"
+        };
+        compared_runs(title, &self.differ_in(), &format!("{what}, over {}", over.name()), end, &groups)
     }
 }
 
@@ -478,4 +528,20 @@ fn stairs(runs: &[Curve], over: Over) -> Vec<(f64, f64)> {
         out.push((end, last));
     }
     out
+}
+
+/// The mean of the runs' returns of training, from where every run has one to the end of the shortest run.
+fn trained(runs: &[Curve], over: Over) -> Vec<(f64, f64)> {
+    let starts = runs.iter().map(|run| run.returns.first().map_or(f64::INFINITY, |first| over.of(first)));
+    let start = starts.fold(0.0, f64::max);
+    let end = runs.iter().map(|run| over.end(run)).fold(f64::INFINITY, f64::min);
+    let mut at: Vec<f64> = runs.iter().flat_map(|run| &run.returns).map(|trained| over.of(trained)).collect();
+    at.sort_by(f64::total_cmp);
+    at.dedup();
+    at.retain(|x| (start..=end).contains(x));
+    let mean = |x: f64| {
+        let returns: Option<Vec<f64>> = runs.iter().map(|run| run.return_at(over, x)).collect();
+        Some((x, statistics::mean(&returns?)))
+    };
+    at.iter().step_by(at.len().div_ceil(POINTS).max(1)).chain(at.last()).filter_map(|&x| mean(x)).collect()
 }

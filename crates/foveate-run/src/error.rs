@@ -15,6 +15,7 @@ use foveate_registry::WorldError;
 
 use crate::npz::NpzError;
 use crate::progress::RunName;
+use crate::suggest;
 use crate::tensors::TensorsError;
 use crate::weights::WeightsError;
 
@@ -23,7 +24,7 @@ use crate::weights::WeightsError;
 #[non_exhaustive]
 pub enum RunError {
     /// A file or folder could not be read or written.
-    #[error("cannot {doing} {}: {source}; {}", path.display(), remedy(source, doing))]
+    #[error("cannot {doing} {}: {}; {}", path.display(), what(source, doing), remedy(source, doing))]
     Io {
         /// What was being done, as a verb: `read`, `write`, `create`.
         doing: &'static str,
@@ -278,6 +279,14 @@ fn how_to_trust(missing: Option<&Hint>) -> String {
 /// The words before a generation's number in a message.
 fn when(purpose: Purpose) -> String {
     if purpose.trains() { String::new() } else { format!("{} after ", purpose.label()) }
+}
+
+/// An I/O error in words; a missing file is the same words everywhere.
+fn what(source: &io::Error, doing: &str) -> String {
+    match (source.kind(), doing) {
+        (io::ErrorKind::NotFound, "read") => suggest::NOTHING.to_owned(),
+        _ => source.to_string(),
+    }
 }
 
 /// What a user can do about an I/O error.

@@ -10,7 +10,11 @@ use foveate_agents::{AGENTS, AgentDescriptor, Sees};
 use foveate_core::episode::{
     Actor, ActorError, AfterStep, Chosen, Episode, EpisodeRules, Observer, RawAction,
 };
-use foveate_core::{ActContext, ActionBuf, ActionSpace, Env, EnvSpec, ObservationSpace, Rng, Seed};
+use foveate_core::hint::Setting;
+use foveate_core::{
+    ActContext, ActionBuf, ActionSpace, Env, EnvSpec, ObservationSpace, PolicyError, Rng, Seed, near,
+};
+use foveate_envs::registry::EnvRequest;
 use foveate_registry::{PRESETS, Preset, WORLDS, WorldDescriptor, default_world};
 use serde_json::{Map, Value};
 use toml::Table;
@@ -19,6 +23,7 @@ use crate::RunError;
 use crate::config::{TrainConfig, UserSettings, preset_table};
 use crate::progress::Note;
 use crate::suggest;
+use crate::weights::AgentFile;
 use crate::worlds::{self, WRAP};
 
 /// Maximum steps of an episode if neither the world nor the recipe limits them.
@@ -49,8 +54,7 @@ pub fn configure(preset: Option<&str>, said: &UserSettings) -> Result<Configured
     // Options and pictures of a world are checked when it is created.
     let world = foveate_registry::world(&id).map_err(suggest::named)?;
     let usual = usual_preset(world)?;
-    let named = preset.map(|name| PRESETS.find(name)).transpose();
-    let named = named.map_err(|error| RunError::BadRequest { why: error.to_string() })?;
+    let named = preset.map(|name| preset_called(name, world, &id)).transpose()?;
     let is_for_it = |preset: &Preset| world.presets.contains(&preset.name);
     let (config, world, note) = match named {
         Some(preset) if preset.open && !is_for_it(preset) => {
@@ -83,6 +87,49 @@ pub fn configure(preset: Option<&str>, said: &UserSettings) -> Result<Configured
     let mut configured = Configured { config, world, note };
     configured.fit_agent()?;
     Ok(configured)
+}
+
+/// The preset called `name`, or the only one of this kind that the world `id` has: a part of its name, its learner or its
+/// agent. The presets of the world come first.
+fn preset_called(name: &str, world: &WorldDescriptor, id: &str) -> Result<&'static Preset, RunError> {
+    let own: Vec<&Preset> = world.presets.iter().filter_map(|own| PRESETS.get(own)).collect();
+    if let Some(preset) = own.iter().find(|preset| preset.name == name) {
+        return Ok(preset);
+    }
+    let mut of_kind = vec![];
+    for &preset in &own {
+        if format!("-{}-", preset.name).contains(&format!("-{name}-"))
+            || preset.agent == name
+            || learners(preset)?.iter().any(|learner| learner == name)
+        {
+            of_kind.push(preset);
+        }
+    }
+    let names = |presets: &[&Preset]| presets.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
+    match (&*of_kind, PRESETS.get(name)) {
+        (&[one], _) => Ok(one),
+        ([], Some(other)) => Ok(other),
+        ([], None) => Err(RunError::BadRequest {
+            why: format!(
+                "no preset for {id} is called {name:?}, and none is of that kind;{} choose from: {}",
+                near::hint_of(name, own.iter().map(|preset| preset.name)),
+                names(&own)
+            ),
+        }),
+        (several, _) => Err(RunError::BadRequest {
+            why: format!("{id} has several presets of the kind {name}: {}; name one of them", names(several)),
+        }),
+    }
+}
+
+/// The learners of a preset's stages.
+fn learners(preset: &Preset) -> Result<Vec<String>, RunError> {
+    let table = preset_table(preset.name)?;
+    let named = |table: &Table| table.get("algorithm").and_then(|name| Some(name.as_str()?.to_owned()));
+    let Some(recipe) = table.get("recipe").and_then(toml::Value::as_table) else { return Ok(vec![]) };
+    let stages = recipe.get("stage").and_then(toml::Value::as_array).map_or(&[][..], Vec::as_slice);
+    let usual = named(recipe);
+    Ok(stages.iter().filter_map(|stage| named(stage.as_table()?).or_else(|| usual.clone())).collect())
 }
 
 /// The default preset of a world.
@@ -175,6 +222,33 @@ fn suits(env: &dyn Env, said: &UserSettings, world: &WorldDescriptor) -> Result<
         }
     }
     usual_preset(world)
+}
+
+/// `error`; if it is that the world of `request` shows another observation than the agent of `file` was built for, with the
+/// picture of that world that shows it.
+pub fn with_picture(error: RunError, request: &EnvRequest, file: &AgentFile) -> RunError {
+    let mut cause: Option<&dyn std::error::Error> = Some(&error);
+    while let Some(of) = cause
+        && !matches!(of.downcast_ref(), Some(PolicyError::ObservationShape { .. }))
+    {
+        cause = of.source();
+    }
+    // Others take long to build.
+    let Some(world) = WORLDS.get(&request.id).filter(|world| cause.is_some() && !world.has_process) else {
+        return error;
+    };
+    let acts_on = |picture: &str| -> Result<(), RunError> {
+        let mut env = worlds::make(EnvRequest { picture: Some(picture.to_owned()), ..request.clone() })?;
+        env.reset(Some(0));
+        file.agent()?.act(env.observation(), &mut ActContext::default())?;
+        Ok(())
+    };
+    match world.pictures.iter().find(|picture| acts_on(picture.name).is_ok()) {
+        Some(picture) => RunError::BadRequest {
+            why: format!("{error}; with {} it shows that", Setting::Picture.to(picture.name)),
+        },
+        None => error,
+    }
 }
 
 /// The settings that presets for many worlds leave to the world. If the preset limits episodes, too, the lower limit holds.
@@ -421,6 +495,38 @@ mod tests {
         for world in WORLDS.iter().filter_map(|world| world.hide_readouts) {
             assert!(world.parse::<foveate_envs::wrap::Wrappers>().is_ok(), "{world}");
         }
+    }
+
+    #[test]
+    fn a_preset_has_a_name_or_is_of_a_kind_that_its_world_has() {
+        let chosen = |id: &str, name: &str| {
+            let world = foveate_registry::world(id).expect("it exists");
+            preset_called(name, world, id).map(|preset| preset.name).map_err(|error| error.to_string())
+        };
+        for (id, name, expect) in [
+            ("car-racing", "laptop", "laptop"),
+            ("car-racing", "ppo", "car-racing-ppo"),
+            ("ant", "ppo", "ant-ppo"),
+            ("cheetah-run", "ppo", "control-ppo"),
+            ("take-cover", "gaze", "take-cover-gaze"),
+            ("car-racing", "relu", "laptop-relu"),
+            ("door-key-5x5", "dqn", "relational"),
+            ("ant", "attention-neuron", "ant-neuron"),
+            ("pong", "pong", "pong"),
+        ] {
+            // Names that are exact come first, then kinds; no other world's preset is taken for one of them.
+            match chosen(id, name) {
+                Ok(found) => assert_eq!(found, expect, "{id} {name}"),
+                Err(said) => assert!(said.contains(&format!("of the kind {name}: {expect}, ")), "{said}"),
+            }
+        }
+        let said = chosen("door-key-8x8", "ppo").expect_err("two");
+        assert!(said.ends_with("of the kind ppo: relational-ppo, door-key-ppo; name one of them"), "{said}");
+        let said = chosen("car-racing", "control").expect_err("of other worlds");
+        assert!(
+            said.starts_with("no preset for car-racing is called \"control\"") && !said.contains("control-"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -7,11 +7,12 @@ use foveate_core::{Seed, TensorShape};
 use foveate_train::{FreshWeights, Init};
 use serde_json::Value;
 
+use crate::champion;
 use crate::error::RunError;
-use crate::weights::{AgentFile, load_weights_or_run};
+use crate::weights::{AgentFile, load_named};
 
 /// Records the hash of the weights of `init` and the absolute path of the file, so that a run can be resumed
-/// from any folder and never with other weights.
+/// from any folder and never with other weights. The name of a bundled agent is kept.
 ///
 /// # Errors
 /// When the file cannot be read or holds no weights.
@@ -28,8 +29,10 @@ pub(crate) fn pin_file(
     weights: &mut PathBuf,
     sha256: &mut Option<String>,
 ) -> Result<(), RunError> {
-    *weights = absolute(&*weights).map_err(RunError::io("read", weights))?;
     let found = load(key, weights, sha256.as_deref())?.sha256();
+    if champion::named(weights).is_none() {
+        *weights = absolute(&*weights).map_err(RunError::io("read", weights))?;
+    }
     *sha256 = Some(found);
     Ok(())
 }
@@ -144,14 +147,15 @@ pub(crate) fn load(key: &str, path: &Path, sha256: Option<&str>) -> Result<Agent
         let why = format!("{key}: {} is no file; name a weight file or the folder of a run", path.display());
         return Err(RunError::BadRequest { why });
     }
-    let (file, path) = load_weights_or_run(path)?;
+    // The folder of a run that begins with a bundled agent may be resumed where a file has that agent's name.
+    let bundled = sha256.and_then(|_| path.to_str()).and_then(champion::find);
+    let (file, source) = bundled.map_or_else(|| load_named(path), champion::load)?;
     let found = file.sha256();
     match sha256 {
         Some(wanted) if wanted != found => Err(RunError::BadRequest {
             why: format!(
-                "{key}: {} now holds the weights {found}, the configuration names {wanted}; bring the file back or \
-                 begin a new run",
-                path.display()
+                "{key}: {source} now holds the weights {found}, the configuration names {wanted}; bring the file back or \
+                 begin a new run"
             ),
         }),
         _ => Ok(file),
@@ -218,6 +222,20 @@ mod tests {
             let said = error.expect("other weights").to_string();
             assert!(said.contains("now holds the weights") && said.contains(&file.sha256()), "{said}");
         }
+    }
+
+    #[test]
+    fn a_bundled_agent_is_pinned_by_its_name() {
+        let mut init = Init::Weights { weights: "door-key-5x5".into(), layers: vec![], sha256: None };
+        pin(&mut init).expect("it comes with us");
+        let (file, _) = champion::champion("door-key-5x5").expect("it comes with us");
+        let pinned =
+            Init::Weights { weights: "door-key-5x5".into(), layers: vec![], sha256: Some(file.sha256()) };
+        assert_eq!(init, pinned);
+        let begins = fresh(&init, file.name(), file.config()).expect("they fit")(Seed::root(1));
+        assert_eq!(begins, file.params());
+        let said = load("init", Path::new("moon"), None).expect_err("nothing there").to_string();
+        assert!(said.starts_with("cannot read moon: there is no such file or folder"), "{said}");
     }
 
     #[test]

@@ -27,6 +27,7 @@ use crate::budget::Need;
 use crate::clock::ProcessCpu;
 use crate::error::RunError;
 use crate::evaluate::{self, EvalRequest, Labels, Seeds};
+use crate::fit;
 use crate::weights::AgentFile;
 use crate::workers::Stop;
 use crate::worlds;
@@ -223,7 +224,11 @@ pub fn run(
                 if let Some(why) = not_for(&contender.tested, &**env, plain.map(|env| &**env))? {
                     Err(why)
                 } else {
-                    let outcome = run_row(request, contender, &**env, name, stop, &mut effort)?;
+                    let outcome = run_row(request, contender, &**env, name, stop, &mut effort);
+                    let outcome = outcome.map_err(|error| match &contender.tested {
+                        Tested::File(file) => fit::with_picture(error, &condition.in_world(world), file),
+                        Tested::Own(_) => error,
+                    })?;
                     if let Some((keeper, key)) = &kept_as {
                         keeper.keep(key, &outcome)?;
                     }

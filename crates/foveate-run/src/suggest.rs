@@ -8,7 +8,7 @@ use foveate_core::hint::{Hint, Setting, Task};
 use foveate_core::{EnvError, near};
 use foveate_registry::{AGENTS, WORLDS};
 
-use crate::champion::{self, has_champion};
+use crate::champion;
 use crate::error::RunError;
 
 /// The default folder of runs.
@@ -31,7 +31,8 @@ pub fn world(given: &str) -> String {
 
 /// The world that `given` may mean, among those that are not families.
 fn native(given: &str) -> Option<&'static str> {
-    near::closest(given, WORLDS.iter().filter(|world| world.family.is_none()).map(|world| world.name))
+    let names = WORLDS.iter().filter(|world| world.family.is_none()).map(|world| world.name);
+    near::closest(given, names).filter(|name| *name != given)
 }
 
 /// The member of a family of worlds that `given` names without the family's prefix, and its requirement.
@@ -67,49 +68,47 @@ pub(crate) fn named(error: EnvError) -> RunError {
 /// Suggests a name when `path`, which should be weights or a run, does not exist.
 ///
 /// # Errors
-/// When it does not exist and another name is likely: that of a run, or that of a world, which has weights
+/// When it does not exist and another name is likely: that of a run, that of weights, or that of a world, which may have weights
 /// only after training.
 pub fn missing_weights(path: &Path) -> Result<(), RunError> {
     missing_run(path)?;
-    // A name with this ending is a file, however close it is to the name of a world.
-    let is_file = path.extension().is_some_and(|ending| ending == "safetensors");
-    let absent = !is_file && fs::symlink_metadata(path).is_err();
+    // A path or a name with this ending is a file, however close it is to another name.
+    let is_name = path.file_name() == Some(path.as_os_str())
+        && path.extension().is_none_or(|ending| ending != "safetensors");
+    let absent = is_name && fs::symlink_metadata(path).is_err();
     let Some(given) = path.to_str().filter(|_| absent) else { return Ok(()) };
+    let named = WORLDS.get(given);
     let known = without_weights().chain(WORLDS.iter().map(|world| world.name));
     let nearest = near::closest(given, known).filter(|name| without_weights().any(|own| own == *name));
-    if let Some(name) = nearest {
-        let why = format!("cannot read {given}: there is no such file or run; did you mean {name}?");
-        return Err(RunError::BadRequest { why });
-    }
-    let hint = world(given);
-    let is_member = WORLDS.get(given).is_some_and(|world| world.family.is_some());
-    let why = if let Some(id) = native(given) {
-        let champion = if has_champion(id) { ", or name none to use the trained champion" } else { "" };
+    let why = if let Some(name) = nearest.filter(|_| named.is_none()) {
+        format!("did you mean {name}?")
+    } else {
+        let other = || native(given).map(str::to_owned).or_else(|| member(given).map(|(id, _)| id));
+        let (what, id) = match named {
+            Some(_) => ("it is a world:".to_owned(), given.to_owned()),
+            None => match other() {
+                Some(id) => (format!("did you mean the world {id}?"), id),
+                None => return Ok(()),
+            },
+        };
         format!(
-            "{given:?} is no file and no run{}; train an agent with {} and name its folder, as in {RUNS}/{id}{champion}",
-            if id == given { ", but a world" } else { "" },
-            Task::Train.of(id)
-        )
-    } else if !hint.is_empty() || is_member {
-        let id = member(given).map_or_else(|| given.to_owned(), |(id, _)| id);
-        format!(
-            "{given:?} is no file and no run, but a world; train an agent with {} and name its folder, or name an \
-             untrained agent: random, with {}",
+            "{what} train an agent with {} and name its folder, or name an untrained agent: random, with {}",
             Task::Train.of(&id),
             Setting::World.to(&id)
         )
-    } else {
-        return Ok(());
     };
-    Err(RunError::BadRequest { why })
+    Err(RunError::BadRequest { why: format!("cannot read {given}: {NOTHING}; {why}") })
 }
+
+/// What is wrong with a path at which nothing is.
+pub(crate) const NOTHING: &str = "there is no such file or folder";
 
 /// Names that are valid in place of weights: random weights, agents without weights, and champions.
 fn without_weights() -> impl Iterator<Item = &'static str> {
     let blind = AGENTS.iter().filter(|agent| agent.sees == Sees::Nothing);
     std::iter::once("random")
         .chain(blind.map(|agent| agent.name))
-        .chain(champion::named().map(|champion| champion.name))
+        .chain(champion::champions().map(|champion| champion.name))
 }
 
 /// Suggests a run when `path` does not exist.
@@ -122,11 +121,7 @@ pub fn missing_run(path: &Path) -> Result<(), RunError> {
     }
     let Some(run) = near_run(path) else { return Ok(()) };
     Err(RunError::BadRequest {
-        why: format!(
-            "cannot read {}: there is no such file or folder; did you mean the run {}?",
-            path.display(),
-            run.display()
-        ),
+        why: format!("cannot read {}: {NOTHING}; did you mean the run {}?", path.display(), run.display()),
     })
 }
 
@@ -168,11 +163,17 @@ mod tests {
 
     #[test]
     fn names_of_weight_files_are_no_worlds() {
-        for given in ["car-racing", "CartPole-v1", "pong"] {
+        for (given, want) in [
+            ("car_racing", "; did you mean car-racing?"),
+            ("CartPole-v1", "; did you mean the world cartpole-swingup? train an agent with"),
+            ("pong", "; it is a world: train an agent with"),
+            ("gym:CartPole-v1", "; it is a world: train an agent with"),
+        ] {
             let said = missing_weights(Path::new(given)).expect_err(given).to_string();
-            assert!(said.contains("is no file and no run"), "{said}");
+            assert!(said.starts_with(&format!("cannot read {given}: {NOTHING}{want}")), "{said}");
         }
-        for given in ["cartpole_pi.safetensors", "car-racing.safetensors", "moon"] {
+        for given in ["cartpole_pi.safetensors", "car-racing.safetensors", "moon", "old/car-racing", "./pong"]
+        {
             assert!(missing_weights(Path::new(given)).is_ok(), "{given}");
         }
     }

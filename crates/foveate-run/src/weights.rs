@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::atomic;
 use crate::budget::{self, Need};
+use crate::champion;
 use crate::error::RunError;
 use crate::folder::FolderHandle;
 use crate::image_threads::image_threads;
@@ -151,11 +152,6 @@ impl AgentFile {
         }
         let World { id, picture, variants, options } = serde_json::from_str(self.about.get(WORLD)?).ok()?;
         Some(FileWorld::new(EnvRequest { id, picture, variants, options, ..EnvRequest::default() }, file))
-    }
-
-    /// Removes the note of the world, so that the agent runs in any suitable world.
-    pub fn forget_world(&mut self) {
-        self.about.remove(WORLD);
     }
 
     /// The registered name of the agent.
@@ -317,14 +313,31 @@ pub(crate) fn check_params(tensors: &[TensorShape], params: &[f32]) -> Result<()
     Ok(())
 }
 
-/// Whether the file or folder `path` exists.
-pub fn exists(path: &Path) -> bool {
-    path.exists()
+/// Whether `path` is a file, or the folder of a run. A folder with neither a configuration nor weights is not one.
+pub fn is_weights_or_run(path: &Path) -> bool {
+    if !path.is_dir() {
+        return path.exists();
+    }
+    [WEIGHTS[0], WEIGHTS[1], "config.toml"].iter().any(|name| path.join(name).exists())
 }
 
 /// Whether `path` is a folder, such as a run.
 pub fn is_run(path: &Path) -> bool {
     path.is_dir()
+}
+
+/// The weight files of a run, the best ones first.
+const WEIGHTS: [&str; 2] = ["best.safetensors", "last.safetensors"];
+
+/// The weights called `path`, and their label: a file, the folder of a run, or a [bundled agent](champion).
+///
+/// # Errors
+/// As [`load_weights_or_run`].
+pub fn load_named(path: &Path) -> Result<(AgentFile, String), RunError> {
+    match champion::named(path) {
+        Some(found) => champion::load(found),
+        None => load_weights_or_run(path).map(|(file, path)| (file, path.display().to_string())),
+    }
 }
 
 /// The weights at `path`: a file, or the folder of a run, from which the best or else the last weights are
@@ -338,7 +351,7 @@ pub fn load_weights_or_run(path: &Path) -> Result<(AgentFile, PathBuf), RunError
         return Ok((AgentFile::load(path)?, path.to_path_buf()));
     }
     let folder = FolderHandle::open(path)?;
-    for name in ["best.safetensors", "last.safetensors"] {
+    for name in WEIGHTS {
         if folder.has(name) {
             return Ok((AgentFile::load_in(&folder, name)?, path.join(name)));
         }
@@ -405,9 +418,6 @@ mod tests {
         };
         assert_eq!(sample().made_for(&world).world("a"), Some(FileWorld::new(world, "a")));
         assert_eq!(sample().note(WORLD, "{").world("a"), None);
-        let mut file = sample().made_for(&EnvRequest { id: "car-racing".into(), ..EnvRequest::default() });
-        file.forget_world();
-        assert_eq!(file, sample());
     }
 
     #[test]

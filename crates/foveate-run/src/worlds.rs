@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use foveate_core::hint::{Setting, Task};
 use foveate_core::{Env, EnvSpec};
-use foveate_envs::registry::{EnvRequest, WantedFilms};
+use foveate_envs::registry::{Choice, EnvRequest, WantedFilms};
 use foveate_envs::shift::{MissingPictures, Plan, Shifted};
 use foveate_envs::wrap::{Wrapped, Wrappers};
 use foveate_gym::Settings;
@@ -183,10 +183,21 @@ pub fn needs_picture(spec: &EnvSpec) -> Result<(), RunError> {
 
 /// How to get a picture from a world that shows numbers, in words that suit any command with a world.
 pub fn picture_remedy(spec: &EnvSpec) -> String {
-    WORLDS.get(&spec.id).and_then(|world| world.fallback_picture).map_or_else(
-        || format!("choose another world or picture, as {} shows them", Task::List),
-        |picture| format!("with {} it shows what it draws for people", Setting::Picture.to(picture)),
-    )
+    let world = WORLDS.get(&spec.id);
+    if let Some(drawn) = world.and_then(|world| world.fallback_picture) {
+        return format!("with {} it shows what it draws for people", Setting::Picture.to(drawn));
+    }
+    let shows = |picture: &&Choice| {
+        let request =
+            EnvRequest { id: spec.id.clone(), picture: Some(picture.name.into()), ..EnvRequest::default() };
+        shape(&request).is_ok_and(|spec| spec.observation.picture().is_some())
+    };
+    // Others take long to build.
+    let quick = world.filter(|world| !world.has_process && !world.needs_library);
+    match quick.and_then(|world| world.pictures.iter().find(shows)) {
+        Some(picture) => format!("with {} it shows one", Setting::Picture.to(picture.name)),
+        None => format!("choose another world or picture, as {} shows them", Task::List),
+    }
 }
 
 /// The shape of the world of `request`; the world is not created if its descriptor knows the shape.

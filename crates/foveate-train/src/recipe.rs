@@ -176,6 +176,22 @@ impl Recipe {
         steps.fold(0, u64::saturating_add)
     }
 
+    /// Sets the [training steps](Self::training_steps); each stage keeps its share of them.
+    ///
+    /// # Errors
+    /// When there are too few steps for a stage.
+    pub fn set_training_steps(&mut self, steps: u64) -> Result<(), TrainError> {
+        if steps == 0 {
+            return Err(TrainError::recipe("0 training steps; choose 1 or more"));
+        }
+        let before = u128::from(self.training_steps().max(1));
+        for stage in &mut self.stages {
+            let share = u128::from(stage.steps) * u128::from(steps) / before;
+            stage.steps = u64::try_from(share).unwrap_or(u64::MAX).max(1);
+        }
+        self.check()
+    }
+
     /// The rules that end an episode of validation, evaluation, finals and report.
     pub fn whole_episodes(&self) -> EpisodeRules {
         EpisodeRules { max_steps: self.max_steps, ..EpisodeRules::WHOLE }

@@ -15,7 +15,7 @@ use foveate_run::explain::{self, Analysis, Comparison, ExplainRequest, HeadsRepo
 use foveate_run::fit;
 use foveate_run::stress::{Contender, Tested};
 use foveate_run::watch::{self, WatchReport, WatchRequest};
-use foveate_run::weights::{AgentFile, exists, is_run, load_weights_or_run};
+use foveate_run::weights::{AgentFile, is_run, is_weights_or_run, load_named};
 use foveate_run::workers::Stop;
 use serde_json::Value;
 
@@ -148,8 +148,8 @@ impl<'a> Explanation<'a> {
 impl LoadedAgent {
     /// Loads the weights called `name`: a weight file, a run folder (its best weights), the name of a
     /// [champion](foveate_run::champion), `random` (`random:7` for seed 7) for an untrained agent of a shape that fits the
-    /// world, or an agent without weights, such as `random-actions`. Files and folders come first. `None` loads
-    /// the first champion of the world.
+    /// world, or an agent without weights, such as `random-actions`. A file or a run of that name comes first; a path such as
+    /// `./car-racing` never means a champion. `None` loads the first champion of the world.
     ///
     /// ```
     /// let world = foveate::World::named("car-racing");
@@ -162,10 +162,7 @@ impl LoadedAgent {
     /// When the weights do not exist, are invalid, or request a world that a file may not request.
     pub fn load(name: Option<&Path>, world: &World) -> Result<Self, RunError> {
         let Some(path) = name else { return Self::champion(world) };
-        let text = path.to_str().filter(|_| !exists(path));
-        if let Some(found) = text.and_then(champion::find) {
-            return Self::of(champion::load(found)?, world);
-        }
+        let text = path.to_str().filter(|_| !is_weights_or_run(path));
         let (file, source) = match text.and_then(made_up) {
             Some((made_up, seed)) => {
                 let request = world.own();
@@ -177,7 +174,7 @@ impl LoadedAgent {
                 };
                 (file.made_for(&request), format!("random {what} of seed {seed}"))
             }
-            None => load_weights_or_run(path).map(|(file, path)| (file, path.display().to_string()))?,
+            None => load_named(path)?,
         };
         Self::of((file, source), world)
     }
@@ -247,6 +244,7 @@ impl LoadedAgent {
         let (env, agent) = (world.make(request)?, self.agent()?);
         let labels = labels(request, self.source.clone());
         evaluate::run(&how.request(&*env, &*agent, request, labels), &how.stop)
+            .map_err(|error| fit::with_picture(error, request, &self.file))
     }
 
     /// Records an episode: the world, the agent's observation, and what the agent attends to. Calls
@@ -263,6 +261,7 @@ impl LoadedAgent {
     ) -> Result<WatchReport, RunError> {
         let (env, agent) = (world.make(&self.world)?, self.agent()?);
         watch::run(&film.request(&*env, &*agent, self.labels()), stop, progress)
+            .map_err(|error| fit::with_picture(error, &self.world, &self.file))
     }
 
     /// Writes the report on what the agent attends to, and on whether it acts on that.
@@ -304,6 +303,7 @@ impl LoadedAgent {
         let (env, agent) = (world.make(&self.world)?, self.agent()?);
         let labels = labels_with_options(&self.world, self.source.clone());
         run(&explanation.request(&*env, &*agent, labels))
+            .map_err(|error| fit::with_picture(error, &self.world, &self.file))
     }
 }
 

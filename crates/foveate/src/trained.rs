@@ -21,6 +21,8 @@ pub struct TrainOptions {
     pub preset: Option<String>,
     /// A TOML file with settings that override the preset.
     pub config: Option<PathBuf>,
+    /// Training steps of all stages together, which keep their shares; `None` for those of the configuration.
+    pub steps: Option<u64>,
     /// Configuration keys with their values, as `recipe.stage.0.sigma=0.05`.
     pub set: Vec<String>,
     /// The parent folder of all runs.
@@ -52,10 +54,13 @@ pub fn train_on(
     observer: &mut dyn TrainObserver,
     stop: &Stop,
 ) -> Result<TrainResult, RunError> {
-    let TrainOptions { world, preset, config, set, runs, name } = options;
+    let TrainOptions { world, preset, config, steps, set, runs, name } = options;
     let said = UserSettings::read(config.as_deref(), &set, &world)?;
     // Keep the world until the run has built its own: both then share the process that hosts it.
-    let configured = configure(preset.as_deref(), &said)?;
+    let mut configured = configure(preset.as_deref(), &said)?;
+    if let Some(steps) = steps {
+        configured.config.recipe.set_training_steps(steps)?;
+    }
     if let Some(note) = &configured.note {
         observer.note(note);
     }

@@ -9,7 +9,7 @@ use foveate::LoadedAgent;
 use foveate::lab::{Lab as LabServer, LabRequest, LabSetup, MAX_SESSIONS, Token};
 use foveate::run::browser;
 use foveate::run::interrupt::stop_on_ctrl_c;
-use foveate::run::weights::load_weights_or_run;
+use foveate::run::weights::load_named;
 
 use crate::out;
 use crate::weights_arg::WeightsArg;
@@ -55,8 +55,7 @@ impl Lab {
         let LoadedAgent { file, source, world } = self.weights.load(&self.world.world())?;
         let mut named = vec![(file, source)];
         if let Some(path) = &self.other {
-            let (file, path) = load_weights_or_run(path)?;
-            named.push((file, path.display().to_string()));
+            named.push(load_named(path)?);
         }
         let token = if self.token == "auto" { Token::Auto } else { Token::Text(self.token) };
         let setup = LabSetup::new(world, named)?;

@@ -4,56 +4,166 @@ use anyhow::anyhow;
 use clap::Args;
 use foveate::agents::voting::{KERNELS, VotingConfig};
 use foveate::core::near;
-use foveate::envs::registry::{Choice, VariantInfo};
+use foveate::envs::registry::{Champion, Choice, VariantInfo};
 use foveate::envs::shift::{SHIFT_SETS, ShiftDescriptor, ShiftSet};
 use foveate::envs::wrap;
 use foveate::registry::{AGENTS, AgentDescriptor, PRESETS, Preset, SHIFTS, WORLDS, WorldDescriptor};
+use foveate::run::ticker;
 use foveate::{LEARNERS, LearnerDescriptor};
 use serde_json::{Value, json};
 
 use crate::out;
 
-/// List worlds, pictures, variants, shifts and sets of them, agents, voting kernels, evolution strategies and presets
+/// List worlds, agents, learners, presets and everything else that has a name
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = format!("\
+Without a name, one line for each kind of thing; with one, the details of a kind, or of everything
+that has this name. Kinds: {}, all.
+
 Examples:
   foveate list
   foveate list worlds
-  foveate list agents --json")]
+  foveate list car-racing
+  foveate list agents --json", PARTS.map(|part| part.name).join(", ")))]
 pub(crate) struct List {
-    #[arg(value_name = "PART", help = format!("Show only one part: {}", PARTS.map(|part| part.name).join(", ")))]
+    /// A kind of thing, a name such as `car-racing`, or all
+    #[arg(value_name = "KIND|NAME")]
     part: Option<String>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// A part of the list.
+/// A kind of thing that has names.
 struct Part {
     name: &'static str,
+    /// What they are.
+    about: &'static str,
+    names: fn() -> Vec<&'static str>,
     text: fn() -> String,
     json: fn() -> Value,
+    /// Whether `list all` shows it: some are shown with others.
+    whole: bool,
 }
 
-const PARTS: [Part; 10] = [
-    Part { name: "worlds", text: worlds_text, json: worlds_json },
-    Part { name: "variants", text: variants_text, json: variants_json },
-    Part { name: "shifts", text: shifts_text, json: shifts_json },
-    Part { name: "sets", text: sets_text, json: sets_json },
-    Part { name: "wrappers", text: wrappers_text, json: || lines_json(&wrappers()) },
-    Part { name: "gym", text: gym_text, json: gym_json },
-    Part { name: "agents", text: agents_text, json: agents_json },
-    Part { name: "kernels", text: kernels_text, json: kernels_json },
-    Part { name: "strategies", text: strategies_text, json: strategies_json },
-    Part { name: "presets", text: presets_text, json: || json!(PRESETS.names()) },
+const PARTS: [Part; 12] = [
+    Part {
+        name: "worlds",
+        about: "where agents act",
+        names: || worlds(false).map(|world| world.name).collect(),
+        text: worlds_text,
+        json: worlds_json,
+        whole: true,
+    },
+    Part {
+        name: "champions",
+        about: "trained agents that come with Foveate; the first of a world acts where no weights are named",
+        names: || WORLDS.iter().flat_map(|world| world.champions).map(|champion| champion.name).collect(),
+        text: champions_text,
+        json: champions_json,
+        whole: false,
+    },
+    Part {
+        name: "variants",
+        about: "changes of a world's appearance (--variant)",
+        names: || {
+            let mut names: Vec<_> =
+                worlds(false).flat_map(|world| world.variants).map(|info| info.name).collect();
+            names.sort_unstable();
+            names.dedup();
+            names
+        },
+        text: variants_text,
+        json: variants_json,
+        whole: false,
+    },
+    Part {
+        name: "shifts",
+        about: "changes of what an agent sees and does, of any world that they fit (--shift)",
+        names: || SHIFTS.names(),
+        text: shifts_text,
+        json: shifts_json,
+        whole: true,
+    },
+    Part {
+        name: "sets",
+        about: "sets of shifts (foveate stress --shifts)",
+        names: || SHIFT_SETS.names(),
+        text: sets_text,
+        json: sets_json,
+        whole: true,
+    },
+    Part {
+        name: "wrappers",
+        about: "changes of any world's observation (--wrap)",
+        names: || wrap::catalogue().iter().map(|(name, _)| *name).collect(),
+        text: wrappers_text,
+        json: || lines_json(&wrappers()),
+        whole: true,
+    },
+    Part {
+        name: "gym",
+        about: "families of worlds",
+        names: || worlds(true).map(|world| world.name).collect(),
+        text: gym_text,
+        json: gym_json,
+        whole: true,
+    },
+    Part {
+        name: "agents",
+        about: "what learns and acts (--set agent.name=NAME)",
+        names: || AGENTS.names(),
+        text: agents_text,
+        json: agents_json,
+        whole: true,
+    },
+    Part {
+        name: "kernels",
+        about: "by which patches vote (--set agent.config.voting.kernel=NAME)",
+        names: || KERNELS.iter().map(|(name, _)| *name).collect(),
+        text: kernels_text,
+        json: kernels_json,
+        whole: true,
+    },
+    Part {
+        name: "learners",
+        about: "how weights are found (--set recipe.algorithm=NAME)",
+        names: || LEARNERS.names(),
+        text: learners_text,
+        json: learners_json,
+        whole: false,
+    },
+    Part {
+        name: "strategies",
+        about: "",
+        names: Vec::new,
+        text: learners_text,
+        json: learners_json,
+        whole: true,
+    },
+    Part {
+        name: "presets",
+        about: "configurations for training, each for certain worlds (--preset)",
+        names: || PRESETS.names(),
+        text: presets_text,
+        json: || json!(PRESETS.names()),
+        whole: true,
+    },
 ];
+
+/// Every kind.
+const ALL: &str = "all";
 
 impl List {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let parts: Vec<&Part> = match &self.part {
-            // Variants are shown with their worlds.
-            None => PARTS.iter().filter(|part| part.name != "variants").collect(),
-            Some(name) => vec![find(name)?],
+        let whole = || PARTS.iter().filter(|part| part.whole).collect::<Vec<&Part>>();
+        let parts = match self.part.as_deref() {
+            None if !self.json => return Ok(out::say(&overview())?),
+            None | Some(ALL) => whole(),
+            Some(name) => match find(name) {
+                Some(part) => vec![part],
+                None => return self.one(name),
+            },
         };
         if self.json {
             let all = parts.iter().map(|part| (part.name.to_owned(), (part.json)()));
@@ -62,18 +172,99 @@ impl List {
         let text: Vec<String> = parts.iter().map(|part| (part.text)()).collect();
         Ok(out::say(text.join("\n").trim_end())?)
     }
+
+    /// Everything that is called `name`.
+    fn one(&self, name: &str) -> anyhow::Result<()> {
+        if self.json {
+            let named = |value: &Value| value["name"] == name || *value == name;
+            let of = |part: &Part| -> Vec<Value> {
+                let list = (part.json)();
+                list.as_array().into_iter().flatten().filter(|value| named(value)).cloned().collect()
+            };
+            let found =
+                PARTS.iter().filter(|part| part.name != "strategies").map(|part| (part.name, of(part)));
+            let found: serde_json::Map<String, Value> = found
+                .filter(|(_, list)| !list.is_empty())
+                .map(|(kind, list)| (kind.to_owned(), list.into()))
+                .collect();
+            return if found.is_empty() { Err(unknown(name)) } else { Ok(out::say_json(&found.into())?) };
+        }
+        let entries = |title: &str, lines: Vec<Entry>| -> Option<String> {
+            (!lines.is_empty()).then(|| format!("{title}:\n\n{}", columns(&lines)))
+        };
+        let world = WORLDS.get(name).map(|world| match world.family {
+            None => world_text(world),
+            Some(_) => family_text(world),
+        });
+        let found = [
+            world,
+            AGENTS.get(name).map(agent_text),
+            LEARNERS.get(name).and_then(|learner| entries("learner", learner_lines(learner))),
+            PRESETS.get(name).and_then(|preset| entries("preset", vec![preset_line(preset)])),
+            SHIFTS.get(name).and_then(|shift| entries("shift", shift_lines(shift))),
+            SHIFT_SETS
+                .iter()
+                .find(|set| set.name == name)
+                .and_then(|set| entries("set of shifts", set_lines(set))),
+            KERNELS
+                .iter()
+                .find(|(own, _)| *own == name)
+                .and_then(|(name, about)| entries("kernel", kernel_lines(name, about))),
+            worlds(false)
+                .flat_map(|world| world.variants)
+                .find(|info| info.name == name)
+                .and_then(|info| entries("variant", variant_lines(info))),
+            wrap::catalogue()
+                .iter()
+                .find(|(own, _)| own.split(':').next() == Some(name))
+                .and_then(|line| entries("wrapper", vec![as_line(line)])),
+            // A champion that is called like its world is shown with it.
+            WORLDS
+                .iter()
+                .filter(|world| world.name != name)
+                .flat_map(champion_lines)
+                .find(|(own, _)| *own == name)
+                .and_then(|(_, line)| entries("champion", vec![line])),
+        ];
+        let text: Vec<String> = found.into_iter().flatten().collect();
+        if text.is_empty() {
+            return Err(unknown(name));
+        }
+        Ok(out::say(text.join("\n").trim_end())?)
+    }
 }
 
-/// The part `name`, in the plural or in the singular.
-fn find(name: &str) -> anyhow::Result<&'static Part> {
+/// The names of every kind.
+fn overview() -> String {
+    let mut text = String::from(
+        "Details: `foveate list KIND`, `foveate list NAME`, or everything: `foveate list all`\n",
+    );
+    for part in &PARTS {
+        let names = (part.names)();
+        if !names.is_empty() {
+            text.push_str(&format!("\n{}: {}\n  {}\n", part.name, part.about, names.join(", ")));
+        }
+    }
+    ticker::wrap(text.trim_end(), WIDTH)
+}
+
+/// Columns of the overview.
+const WIDTH: usize = 100;
+
+/// The kind `name`, in the plural or in the singular.
+fn find(name: &str) -> Option<&'static Part> {
     let singular = |part: &Part| {
         part.name.strip_suffix('s').is_some_and(|one| one == name)
             || (part.name, name) == ("strategies", "strategy")
     };
-    PARTS.iter().find(|part| part.name == name || singular(part)).ok_or_else(|| {
-        let known = PARTS.iter().map(|part| part.name).collect::<Vec<_>>().join(", ");
-        anyhow!("there is no list of {name:?};{} choose from: {known}", near::hint(name, &known))
-    })
+    PARTS.iter().find(|part| part.name == name || singular(part))
+}
+
+fn unknown(name: &str) -> anyhow::Error {
+    let kinds = PARTS.iter().map(|part| part.name).chain([ALL]).collect::<Vec<_>>();
+    let names = PARTS.iter().flat_map(|part| (part.names)());
+    let hint = near::hint_of(name, kinds.iter().copied().chain(names));
+    anyhow!("nothing is called {name:?};{hint} choose from: {}", kinds.join(", "))
 }
 
 /// A name and its description.
@@ -88,26 +279,26 @@ fn worlds(families: bool) -> impl Iterator<Item = &'static WorldDescriptor> {
 }
 
 fn worlds_text() -> String {
-    let mut parts = vec![];
-    for world in worlds(false) {
-        let title = if parts.is_empty() { "" } else { "\n" };
-        parts.push(format!("{title}world {}: {}\n", world.name, world.summary));
-        for (title, lines) in [
-            ("pictures (--picture), the first is the default", choices(world.pictures)),
-            (
-                "variants (--variant NAME:PARAMETER=VALUE+NAME…), each with its parameters",
-                variants(world.variants),
-            ),
-            ("options (--option KEY=VALUE)", choices(world.options)),
-            ("presets for training (--preset), the first is the default", presets(world)),
-            ("champions: the first acts where no WEIGHTS are named, the others by name", champions(world)),
-        ] {
-            if !lines.is_empty() {
-                parts.push(format!("\n {title}:\n{}", columns(&lines)));
-            }
+    worlds(false).map(world_text).collect::<Vec<_>>().join("\n")
+}
+
+fn world_text(world: &WorldDescriptor) -> String {
+    let mut text = format!("world {}: {}\n", world.name, world.summary);
+    for (title, lines) in [
+        ("pictures (--picture), the first is the default", choices(world.pictures)),
+        (
+            "variants (--variant NAME:PARAMETER=VALUE+NAME…), each with its parameters",
+            variants(world.variants),
+        ),
+        ("options (--option KEY=VALUE)", choices(world.options)),
+        ("presets for training (--preset), the first is the default", presets(world)),
+        ("champions: the first acts where no WEIGHTS are named", champions(world)),
+    ] {
+        if !lines.is_empty() {
+            text.push_str(&format!("\n {title}:\n{}", columns(&lines)));
         }
     }
-    parts.concat()
+    text
 }
 
 fn choices(choices: &[Choice]) -> Vec<Entry> {
@@ -121,6 +312,30 @@ fn champions(world: &WorldDescriptor) -> Vec<Entry> {
         .iter()
         .map(|champion| Entry { name: champion.name.into(), about: champion.about.into() })
         .collect()
+}
+
+/// The trained agents of a world, each with its world.
+fn champion_lines(world: &'static WorldDescriptor) -> impl Iterator<Item = (&'static str, Entry)> {
+    world.champions.iter().map(|champion| {
+        let about = format!("{}; in {}", champion.about, world.name);
+        (champion.name, Entry { name: champion.name.into(), about })
+    })
+}
+
+fn champions_text() -> String {
+    let lines: Vec<Entry> = WORLDS.iter().flat_map(champion_lines).map(|(_, line)| line).collect();
+    format!(
+        "champions: trained agents that come with Foveate, named in place of weights; the first of a world acts where none are named:\n\n{}",
+        columns(&lines)
+    )
+}
+
+fn champions_json() -> Value {
+    let of_world = |world: &'static WorldDescriptor| {
+        let one = |champion: &Champion| json!({ "name": champion.name, "about": champion.about, "world": world.name });
+        world.champions.iter().map(one)
+    };
+    WORLDS.iter().flat_map(of_world).collect()
 }
 
 /// The presets that suit a world.
@@ -156,11 +371,15 @@ fn sets_text() -> String {
         Entry { name: "none".into(), about: "no shift".into() },
         Entry { name: "all".into(), about: "every shift that fits the world, in each severity".into() },
     ];
-    for set in SHIFT_SETS.iter() {
-        lines.push(Entry { name: set.name.into(), about: set.about.into() });
-        lines.push(Entry { name: String::new(), about: set.shifts.join(",") });
-    }
+    lines.extend(SHIFT_SETS.iter().flat_map(set_lines));
     format!("sets of shifts (foveate stress --shifts SET,SHIFT,…), rows of a table:\n\n{}", columns(&lines))
+}
+
+fn set_lines(set: &ShiftSet) -> Vec<Entry> {
+    vec![
+        Entry { name: set.name.into(), about: set.about.into() },
+        Entry { name: String::new(), about: set.shifts.join(",") },
+    ]
 }
 
 fn sets_json() -> Value {
@@ -173,41 +392,43 @@ fn wrappers_text() -> String {
 }
 
 fn gym_text() -> String {
-    let of_one = |world: &WorldDescriptor| {
-        let pictures: Vec<String> =
-            world.pictures.iter().map(|picture| format!("{}, {}", picture.name, picture.about)).collect();
-        format!(
-            "world {}: {}\n\n pictures (--picture): {}\n\n options (--option KEY=VALUE):\n\n{}",
-            world.name,
-            world.summary,
-            pictures.join("; "),
-            columns(&choices(world.options))
-        )
-    };
-    worlds(true).map(of_one).collect::<Vec<_>>().join("\n")
+    worlds(true).map(family_text).collect::<Vec<_>>().join("\n")
+}
+
+fn family_text(world: &WorldDescriptor) -> String {
+    let pictures: Vec<String> =
+        world.pictures.iter().map(|picture| format!("{}, {}", picture.name, picture.about)).collect();
+    format!(
+        "world {}: {}\n\n pictures (--picture): {}\n\n options (--option KEY=VALUE):\n\n{}",
+        world.name,
+        world.summary,
+        pictures.join("; "),
+        columns(&choices(world.options))
+    )
 }
 
 fn agents_text() -> String {
-    let of_one = |agent: &AgentDescriptor| {
-        let lines: Vec<Entry> = settings(agent.name)
-            .as_object()
-            .into_iter()
-            .flatten()
-            .map(|(name, value)| Entry { name: name.clone(), about: value.to_string() })
-            .collect();
-        format!(
-            "agent {}: {}; sees {}\n\n settings and their defaults, as in `foveate train --set agent.config.top_k=5`:\n{}",
-            agent.name,
-            agent.summary,
-            agent.sees.describe(),
-            columns(&lines)
-        )
-    };
-    AGENTS.iter().map(of_one).collect::<Vec<_>>().join("\n")
+    AGENTS.iter().map(agent_text).collect::<Vec<_>>().join("\n")
+}
+
+fn agent_text(agent: &AgentDescriptor) -> String {
+    let lines: Vec<Entry> = settings(agent.name)
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| Entry { name: name.clone(), about: value.to_string() })
+        .collect();
+    format!(
+        "agent {}: {}; sees {}\n\n settings and their defaults, as in `foveate train --set agent.config.top_k=5`:\n{}",
+        agent.name,
+        agent.summary,
+        agent.sees.describe(),
+        columns(&lines)
+    )
 }
 
 fn kernels_text() -> String {
-    let lines = KERNELS.iter().flat_map(|(name, about)| described(name, about, &kernel_settings(name)));
+    let lines = KERNELS.iter().flat_map(|(name, about)| kernel_lines(name, about));
     format!(
         "kernels, by which the patches of any agent vote, each with its settings, as in\n\
          `foveate train --set agent.config.voting.kernel=relu`:\n\n{}",
@@ -215,10 +436,18 @@ fn kernels_text() -> String {
     )
 }
 
-fn strategies_text() -> String {
-    let lines = LEARNERS.iter().flat_map(|s| described(s.name, s.summary, &learner_settings(s)));
+fn kernel_lines(name: &str, about: &str) -> Vec<Entry> {
+    described(name, about, &kernel_settings(name))
+}
+
+fn learner_lines(learner: &LearnerDescriptor) -> Vec<Entry> {
+    described(learner.name, learner.summary, &learner_settings(learner))
+}
+
+fn learners_text() -> String {
+    let lines = LEARNERS.iter().flat_map(learner_lines);
     format!(
-        "strategies (`algorithm` in a training configuration), each with its settings:\n\n{}\n all but imitation with \
+        "learners (`algorithm` in a training configuration), each with its settings:\n\n{}\n all but imitation with \
          `bounds = {{ low = -3, high = 3, repair = \"reflect\" }}` (or \"clip\"), and with\n \
          `restarts = {{ after = 100, population_factor = 2 }}`\n",
         columns(&lines.collect::<Vec<_>>())
@@ -273,32 +502,32 @@ fn learner_settings(learner: &LearnerDescriptor) -> serde_json::Map<String, Valu
     }
 }
 
-/// A line for each variant, followed by one for each of its parameters.
 fn variants(infos: &[VariantInfo]) -> Vec<Entry> {
-    let line = |name: String, about: String| Entry { name, about };
-    let of_one = |info: &VariantInfo| {
-        let about = format!("{} ({})", info.about, info.source);
-        let parameters = info
-            .parameters
-            .iter()
-            .map(move |p| line(format!("  :{}={}", p.name, p.default), p.about.to_owned()));
-        std::iter::once(line(info.name.to_owned(), about)).chain(parameters).collect::<Vec<_>>()
-    };
-    infos.iter().flat_map(of_one).collect()
+    infos.iter().flat_map(variant_lines).collect()
 }
 
-/// A line for each shift with the effect of its severities, followed by one for each of its parameters.
+/// A line for a variant, followed by one for each of its parameters.
+fn variant_lines(info: &VariantInfo) -> Vec<Entry> {
+    let line = |name: String, about: String| Entry { name, about };
+    let about = format!("{} ({})", info.about, info.source);
+    let parameters =
+        info.parameters.iter().map(|p| line(format!("  :{}={}", p.name, p.default), p.about.to_owned()));
+    std::iter::once(line(info.name.to_owned(), about)).chain(parameters).collect()
+}
+
 fn shifts() -> Vec<Entry> {
-    let of_one = |info: &ShiftDescriptor| {
-        let amounts = info.amounts.map(|amount| amount.to_string()).join(", ");
-        let about = format!("{}; {}: {amounts}", info.about, info.unit);
-        let knobs = info
-            .knobs
-            .iter()
-            .map(|k| Entry { name: format!("  :{}={}", k.name, k.default), about: k.about.to_owned() });
-        std::iter::once(Entry { name: info.name.to_owned(), about }).chain(knobs).collect::<Vec<_>>()
-    };
-    SHIFTS.iter().flat_map(of_one).collect()
+    SHIFTS.iter().flat_map(shift_lines).collect()
+}
+
+/// A line for a shift with the effect of its severities, followed by one for each of its parameters.
+fn shift_lines(info: &ShiftDescriptor) -> Vec<Entry> {
+    let amounts = info.amounts.map(|amount| amount.to_string()).join(", ");
+    let about = format!("{}; {}: {amounts}", info.about, info.unit);
+    let knobs = info
+        .knobs
+        .iter()
+        .map(|k| Entry { name: format!("  :{}={}", k.name, k.default), about: k.about.to_owned() });
+    std::iter::once(Entry { name: info.name.to_owned(), about }).chain(knobs).collect()
 }
 
 fn columns(lines: &[Entry]) -> String {
@@ -360,7 +589,7 @@ fn agents_json() -> Value {
     AGENTS.iter().map(agent).collect()
 }
 
-fn strategies_json() -> Value {
+fn learners_json() -> Value {
     LEARNERS
         .iter()
         .map(|s| json!({ "name": s.name, "about": s.summary, "config": learner_settings(s) }))

@@ -25,8 +25,11 @@ pub(crate) struct Train {
     /// The world; `foveate list` shows them [default: that of the configuration]
     #[arg(value_name = "WORLD", value_parser = Known::WORLD, hide_possible_values = true)]
     world: Option<String>,
+    /// The world, as in other commands; the same as WORLD
+    #[arg(long, value_name = "NAME", value_parser = Known::WORLD, hide_possible_values = true, conflicts_with = "world")]
+    env: Option<String>,
     /// Resume a run
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["world", "preset", "config", "init", "teacher", "set", "seed", "name", "runs", "picture", "variants", "options", "env_args", "wrap"])]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["world", "env", "steps", "preset", "config", "init", "teacher", "set", "seed", "name", "runs", "picture", "variants", "options", "env_args", "wrap"])]
     resume: Option<PathBuf>,
     /// Resume although configuration, build or log changed; about.json records it
     #[arg(long, requires = "resume")]
@@ -36,7 +39,10 @@ pub(crate) struct Train {
     /// A TOML file with what differs from the preset
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// What the weights begin with: a weight file or a run, or `torch`, `he` or `zeros`
+    /// Training steps of the whole run; the stages of a configuration keep their shares [default: those of the configuration]
+    #[arg(long)]
+    steps: Option<u64>,
+    /// What the weights begin with: a weight file, a run or a champion, or `torch`, `he` or `zeros`
     #[arg(long, value_name = "WEIGHTS|RUN")]
     init: Option<String>,
     /// The teacher, for presets that learn from one
@@ -77,6 +83,8 @@ fn after_help() -> String {
         "\
 Trains on all cores for a fixed number of steps. Presets, of which each world has its own:
 {}
+--preset also takes a kind of preset that the world has one of: a part of a name, a learner or an
+agent, as in `--preset ppo`.
 A configuration file holds what differs from the preset; runs/NAME/config.toml holds all keys.
 --set changes one key: `--set recipe.stage.0.sigma=0.05` is that of the first stage.
 
@@ -87,9 +95,10 @@ bit-identical to an uninterrupted run, with any number of workers.
 Examples:
   foveate train car-racing
   foveate train car-racing --seed 2 --name second --picture classic
+  foveate train car-racing --preset ppo --steps 500000
   foveate train gym:CartPole-v1
   foveate train gym:my_world:Catch-v0 --option path=examples
-  foveate train door-key-8x8 --init runs/door-key-6x6
+  foveate train door-key-8x8 --init door-key-5x5
   foveate train --config mine.toml
   foveate train --resume runs/car-racing",
         help::presets()
@@ -125,11 +134,13 @@ impl Train {
         sets.extend(self.seed.map(|seed| format!("seed={seed}")));
         sets.extend(self.workers.map(|workers| format!("workers={workers}")));
         sets.extend(self.no_videos.then(|| "videos=false".to_owned()));
-        let world = WorldFlags { id: self.world, trust: self.trust.into(), ..self.own_world.flags() };
+        let world =
+            WorldFlags { id: self.world.or(self.env), trust: self.trust.into(), ..self.own_world.flags() };
         let options = TrainOptions {
             world,
             preset: self.preset,
             config: self.config,
+            steps: self.steps,
             set: sets,
             runs: self.runs,
             name: self.name,

@@ -5,7 +5,7 @@ use foveate_core::{
     Observation, ObservationSpace, PRESENT, Parts, PixelShape, Pixels, SENSORS, Seed, StateEdit, Step,
 };
 
-use super::catalogue::{Kind, Senses, Target};
+use super::catalogue::{Kind, SHIFTS, Senses, ShiftDescriptor, Target};
 use super::operator::{Moment, Operator, Picture, Sensors};
 use super::parse::bad;
 use super::plan::{KnobValue, Plan, Shift};
@@ -356,6 +356,17 @@ fn moment(shift: &Shift, number: u64, seed: u64, resets: u64, step: u64) -> Mome
     }
 }
 
+/// The shifts that fit a world without a picture that shows `space`.
+fn fitting(space: &ObservationSpace) -> String {
+    let fits = |info: &&ShiftDescriptor| match info.target {
+        Target::Picture => false,
+        Target::Action => true,
+        Target::Senses(_) => space.numbers() > 0,
+    };
+    let names: Vec<&str> = SHIFTS.iter().filter(fits).map(|info| info.name).collect();
+    format!("choose one that fits: {}", names.join(", "))
+}
+
 /// Checks that `plan` fits the world; the side of its patches in pixels, 0 for numbers, and whether patches may be
 /// missing.
 pub(super) fn fit(plan: &Plan, spec: &EnvSpec) -> Result<(usize, bool), EnvError> {
@@ -363,7 +374,8 @@ pub(super) fn fit(plan: &Plan, spec: &EnvSpec) -> Result<(usize, bool), EnvError
     for shift in plan.list() {
         let (name, target) = (shift.info().name, shift.info().target);
         if target == Target::Picture && space.picture().is_none() {
-            return Err(bad(name, format!("{id} shows numbers, not a picture; choose a shift of actions")));
+            let why = format!("{id} shows {}, not a picture; {}", space.describe(), fitting(space));
+            return Err(bad(name, why));
         }
         for (knob, setting) in shift.info().knobs.iter().zip(shift.settings()) {
             let why = match setting {
@@ -416,7 +428,7 @@ pub(super) fn fit(plan: &Plan, spec: &EnvSpec) -> Result<(usize, bool), EnvError
     if count == 0 {
         return Err(bad(
             first,
-            format!("{id} shows {}, so there are no sensors to change", space.describe()),
+            format!("{id} shows {}, so there are no sensors to change; {}", space.describe(), fitting(space)),
         ));
     }
     // All of them at work at once leave something.

@@ -1,7 +1,7 @@
 //! Returns over training steps: of one run, and of several beside one another.
 
 use super::Interval;
-use crate::figure::{Ink, Plot, RoundAxis, plain_svg, steps_tick};
+use crate::figure::{Ink, Plot, RoundAxis, Scale, plain_svg, short, steps_tick};
 
 /// Most steps of an axis of returns; CarRacing's goes from −100 to 1000.
 const LINES: usize = 12;
@@ -37,7 +37,7 @@ pub fn learning_curve(title: &str, curve: &LearningCurve<'_>) -> String {
     let mut plot = Plot::new(860.0, 420.0, [40.0, 30.0, 48.0, 64.0], [0.0, most], returns.domain());
     plot.heading(24.0, 15.0, Ink::Text, title);
     plot.y_grid(12.0, returns.ticks());
-    plot.x_labels("training steps", quarters(most));
+    plot.x_labels("training steps", ticks(plot.x));
     let [bottom, top] = plot.y.range;
     for &steps in marks {
         let x = plot.x.at(steps);
@@ -109,7 +109,7 @@ pub fn compared_runs(title: &str, subtitle: &str, curve: &str, steps: f64, group
     plot.x.range[1] = RIGHT;
     plot.y_grid(12.0, returns.ticks());
     plot.x.range[1] = CURVES;
-    plot.x_labels(curve, quarters(most));
+    plot.x_labels(curve, ticks(plot.x));
     let mut reports = Plot { x: plot.x, y: plot.y, ..Plot::new(0.0, 0.0, [0.0; 4], [0.0; 2], [0.0; 2]) };
     reports.x.domain = [0.0, runs().count().max(1) as f64];
     reports.x.range = [REPORTS, RIGHT];
@@ -142,7 +142,27 @@ fn ends((mean, interval): Mean) -> impl Iterator<Item = f64> {
     [mean].into_iter().chain(interval.into_iter().flatten())
 }
 
-/// Five ticks of an axis of training steps.
-fn quarters(most: f64) -> impl Iterator<Item = (f64, String)> {
-    (0..=4).map(move |i| most * f64::from(i) / 4.0).map(move |steps| (steps, steps_tick(steps, most)))
+/// Round ticks of an axis of training steps or seconds.
+fn ticks(x: Scale) -> impl Iterator<Item = (f64, String)> {
+    let label = move |at: f64| if at.fract() == 0.0 { steps_tick(at, x.domain[1]) } else { short(at) };
+    x.ticks(5).into_iter().map(move |at| (at, label(at)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_whatever_the_last_step_is() {
+        for (most, expect) in [
+            (55_853.0, &["0", "20,000", "40,000"][..]),
+            (40_000.0, &["0", "10,000", "20,000", "30,000", "40,000"]),
+            (2_345_678.0, &["0.00 M", "0.50 M", "1.00 M", "1.50 M", "2.00 M"]),
+            (1.0, &["0", "0.2", "0.4", "0.6", "0.8", "1"]),
+        ] {
+            let labels: Vec<String> =
+                ticks(Scale::new([0.0, most], [0.0, 1.0])).map(|(_, label)| label).collect();
+            assert_eq!(labels, expect, "{most}");
+        }
+    }
 }

@@ -205,7 +205,10 @@ fn a_new_run_has_its_name_only_once_it_is_whole() {
 fn folders_that_cannot_go_on_say_why() {
     type Damage = fn(&Path);
     let cases: [(Damage, &str); 5] = [
-        (|p| fs::remove_dir_all(p).expect("ours"), "there is no such folder"),
+        (
+            |p| fs::remove_dir_all(p).expect("ours"),
+            "there is no such file or folder; give the folder of a run",
+        ),
         (
             |p| fs::remove_file(p.join("config.toml")).expect("ours"),
             "config.toml is missing, so this is no run",

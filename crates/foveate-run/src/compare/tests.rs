@@ -147,6 +147,50 @@ fn other_configurations_are_other_groups_whatever_they_are_called() {
 }
 
 #[test]
+fn a_decimal_at_the_end_of_a_name_is_part_of_it() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let config = |eps: &str| format!("[recipe]\neps = {eps}\n");
+    let folders = ["eps0.01", "eps0.2"]
+        .map(|name| configured(dir.path(), name, &config(&name[3..]), &[(100, 1.0)], None));
+    assert_eq!(read(&folders).expect("logs").names(), ["eps0.01", "eps0.2"]);
+}
+
+#[test]
+fn runs_without_validations_are_drawn_by_their_training() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let points: Vec<(u64, f64)> = (1..=30).map(|i| (i * 1000, i as f64)).collect();
+    let folders = ["a", "b"].map(|name| configured(dir.path(), name, "seed = 1\n", &points, None));
+    for folder in &folders {
+        let log = std::fs::read_to_string(folder.join("log.jsonl")).expect("readable");
+        let kept: String = log
+            .lines()
+            .filter(|line| line.contains("generation\":1,\"steps"))
+            .step_by(2)
+            .map(|line| format!("{line}\n"))
+            .collect();
+        std::fs::write(folder.join("log.jsonl"), kept).expect("writable");
+    }
+    let all = read(&folders).expect("logs");
+    assert!(
+        all.groups[0].runs.iter().all(|run| run.validations.is_empty() && !run.returns.is_empty()),
+        "{all:?}"
+    );
+    let line = all.groups[0].line(&all.groups[0].runs, Over::Steps);
+    assert_eq!((line[0], line.len()), ((1000.0, 1.0), 31), "{line:?}");
+    assert_eq!(line[29].1, (11..=30).sum::<u32>() as f64 / 20.0, "the last 20 generations");
+    let svg = all.to_svg("t", Over::Steps);
+    assert!(
+        svg.contains(">mean return of training, as no run has a validation, over training steps<"),
+        "{svg}"
+    );
+    assert!(
+        svg.matches("<polyline").count() + svg.matches("<path").count() >= 3,
+        "two runs and their mean: {svg}"
+    );
+    assert!(all.to_markdown().contains("has a run without any validation"), "{}", all.to_markdown());
+}
+
+#[test]
 fn repeats_are_no_seeds() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let root = dir.path();

@@ -26,6 +26,20 @@ fn sample() -> Recipe {
 }
 
 #[test]
+fn stages_share_the_training_steps() {
+    let mut recipe = sample();
+    let steps = |recipe: &Recipe| recipe.stages.iter().map(|stage| stage.steps).collect::<Vec<_>>();
+    recipe.set_training_steps(1_000_000).expect("enough");
+    assert_eq!((steps(&recipe), recipe.training_steps()), (vec![200_000, 400_000], 1_000_000));
+    recipe.stages.truncate(1);
+    recipe.stages[0].starts = 1;
+    recipe.set_training_steps(123_457).expect("enough");
+    assert_eq!(steps(&recipe), [123_457], "to the step");
+    let said = recipe.set_training_steps(0).expect_err("none").to_string();
+    assert!(said.contains("0 training steps; choose 1 or more"), "{said}");
+}
+
+#[test]
 fn every_default_is_written_out() {
     let text = "
         max_steps = 1000

@@ -247,7 +247,10 @@ fn a_world_without_a_picture_says_so() {
         }))
     };
     let said = Shifted::new(world(), &plan("hue:1")).err().expect("no picture").to_string();
-    assert!(said.contains("shift hue: numbers shows numbers, not a picture"), "{said}");
+    assert!(
+        said.contains("numbers, not a picture; choose one that fits: sticky, unsteady, shuffle"),
+        "{said}"
+    );
     assert!(Shifted::new(world(), &Plan::none()).is_ok());
 }
 

@@ -375,8 +375,16 @@ fn what_does_not_fit_is_said_in_one_line() {
         (Stack::boxed(), "noise-channels", "it goes with numbers"),
         (Stack::boxed(), "missing:3:share=1", "none of the 6 sensors of counting would be left"),
         (Counting::boxed(5), "missing:3:share=1", "none of the 5 sensors of counting would be left"),
-        (Counting::boxed(0), "shuffle:5", "shows 0 numbers, so there are no sensors to change"),
-        (Counting::boxed(5), "background-image:5:file=a.png", "counting shows numbers, not a picture"),
+        (
+            Counting::boxed(0),
+            "shuffle:5",
+            "shows 0 numbers, so there are no sensors to change; choose one that fits: sticky, unsteady",
+        ),
+        (
+            Counting::boxed(5),
+            "background-image:5:file=a.png",
+            "counting shows 5 numbers, not a picture; choose one that fits: sticky",
+        ),
         (Stack::boxed(), "background-image:5", "file is missing; name a PNG or JPEG file"),
     ] {
         let said = Shifted::new(env, &plan(text)).err().expect(text).to_string();
