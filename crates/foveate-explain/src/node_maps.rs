@@ -73,19 +73,8 @@ pub(crate) fn object_label(view: &GridView, object: &GridObject) -> String {
 ///
 /// `None` when the attention is not over the cells of this view.
 pub fn node_maps(view: &GridView, attention: &Attention<'_>, [width, height]: [f64; 2]) -> Option<Drawing> {
-    let cells = view.cells.len();
-    if !matches!(attention.tokens(), Tokens::Grid { .. }) || attention.tokens().len() != cells {
-        return None;
-    }
+    let Maps { nodes, grid, each, heads } = Maps::of(view, attention)?;
     let [columns, rows] = view.size;
-    let grid = PatchGrid::tile(columns, rows, 1, 1).ok()?;
-    let nodes = if attention.queries() == cells {
-        map_nodes(view)
-    } else {
-        vec![MapNode { name: "all".into(), note: String::new(), cell: None }]
-    };
-    let each = attention.queries() == cells;
-    let heads = attention.heads();
     let letters = (0.033 * width).min(12.0);
     let (left, top) = (NAMES * width, 1.9 * letters);
     let pitch = ((width - left) / (heads + 1) as f64).min((height - top) / nodes.len() as f64);
@@ -114,27 +103,106 @@ pub fn node_maps(view: &GridView, attention: &Attention<'_>, [width, height]: [f
             continue;
         }
         for head in 0..heads {
-            let summed = attention.importance_of(head);
-            let weights = match node.cell {
-                Some(cell) if each => attention.row(head, cell)?,
-                _ => &summed,
-            };
-            let mut placed = vec![0.0; columns * rows];
-            for (cell, &weight) in view.cells.iter().zip(weights) {
-                let [x, y] = cell.in_view;
-                placed[y * columns + x] = if weight.is_finite() { f64::from(weight.max(0.0)) } else { 0.0 };
-            }
+            let weights = weights_of(attention, node, each, head)?;
             let place = [start(head + 1), y, side, tall];
-            sheet.picture(place, glow(view.picture.as_image(), grid, &placed));
-            if let Some(cell) = node.cell {
-                frame(&mut sheet, place, view, cell);
-            }
+            map(&mut sheet, place, view, grid, node, &weights);
             if below > 0.0 {
-                let (most, weight) = largest(weights);
+                let (most, weight) = largest(&weights);
                 let held = view.cells[most].content.as_deref().unwrap_or("hidden");
                 let said = format!("{held} {}", percent(weight));
                 let at = (place[0] + side / 2.0, y + tall + 1.1 * letters);
                 sheet.text(at, 0.9 * letters, Anchor::Middle, Ink::Muted, said);
+            }
+        }
+    }
+    Some(sheet)
+}
+
+/// What is to be drawn of a moment.
+struct Maps {
+    nodes: Vec<MapNode>,
+    grid: PatchGrid,
+    /// Whether every cell has attention of its own.
+    each: bool,
+    heads: usize,
+}
+
+impl Maps {
+    /// `None` when the attention is not over the cells of this view.
+    fn of(view: &GridView, attention: &Attention<'_>) -> Option<Self> {
+        let cells = view.cells.len();
+        if !matches!(attention.tokens(), Tokens::Grid { .. }) || attention.tokens().len() != cells {
+            return None;
+        }
+        let [columns, rows] = view.size;
+        let grid = PatchGrid::tile(columns, rows, 1, 1).ok()?;
+        let each = attention.queries() == cells;
+        let all = || vec![MapNode { name: "all".into(), note: String::new(), cell: None }];
+        let nodes = if each { map_nodes(view) } else { all() };
+        Some(Maps { nodes, grid, each, heads: attention.heads() })
+    }
+}
+
+/// The weights of a node in this head; those of all queries together where not each cell has its own.
+fn weights_of(attention: &Attention<'_>, node: &MapNode, each: bool, head: usize) -> Option<Vec<f32>> {
+    match node.cell {
+        Some(cell) if each => Some(attention.row(head, cell)?.to_vec()),
+        _ => Some(attention.importance_of(head).into_owned()),
+    }
+}
+
+/// Draws where a node attends to, with its own cell framed.
+fn map(
+    sheet: &mut Drawing,
+    place: [f64; 4],
+    view: &GridView,
+    grid: PatchGrid,
+    node: &MapNode,
+    weights: &[f32],
+) {
+    let [columns, rows] = view.size;
+    let mut placed = vec![0.0; columns * rows];
+    for (cell, &weight) in view.cells.iter().zip(weights) {
+        let [x, y] = cell.in_view;
+        placed[y * columns + x] = if weight.is_finite() { f64::from(weight.max(0.0)) } else { 0.0 };
+    }
+    sheet.picture(place, glow(view.picture.as_image(), grid, &placed));
+    if let Some(cell) = node.cell {
+        frame(sheet, place, view, cell);
+    }
+}
+
+/// The maps of [`node_maps`] in blocks, as large as they fit: each block has the maps of a node, one for each head, below its
+/// name; the view itself is not among them.
+fn node_blocks(view: &GridView, attention: &Attention<'_>, [width, height]: [f64; 2]) -> Option<Drawing> {
+    const GAP: f64 = 3.0;
+    let Maps { nodes, grid, each, heads } = Maps::of(view, attention)?;
+    let letters = (0.033 * width.max(height)).min(12.0);
+    let (top, caption) = (1.8 * letters, 1.7 * letters);
+    let ratio = view.size[1] as f64 / view.size[0] as f64;
+    // Width of a map with so many blocks side by side.
+    let side = |across: usize| {
+        let down = nodes.len().div_ceil(across) as f64;
+        let wide = (width / across as f64 - GAP) / heads as f64 - GAP;
+        wide.min(((height - top) / down - caption - GAP) / ratio).max(1.0)
+    };
+    let across = (1..=nodes.len()).max_by(|&a, &b| side(a).total_cmp(&side(b)).then(b.cmp(&a)))?;
+    let side = side(across);
+    let (block, pitch) = (width / across as f64, caption + side * ratio + GAP);
+    let mut sheet = Drawing::new(width, height);
+    for (at, node) in nodes.iter().enumerate() {
+        let (left, y) = ((at % across) as f64 * block, top + (at / across) as f64 * pitch);
+        let ink = if node.cell.is_none() && each { Ink::Muted } else { Ink::Text };
+        let note = if node.note.is_empty() { String::new() } else { format!(": {}", node.note) };
+        sheet.text((left, y + 1.1 * letters), letters, Anchor::Start, ink, format!("{}{note}", node.name));
+        for head in 0..heads {
+            let x = left + head as f64 * (side + GAP);
+            if at < across {
+                sheet.tick((x + side / 2.0, letters), letters, Anchor::Middle, format!("head {head}"));
+            }
+            if node.cell.is_some() || !each {
+                let weights = weights_of(attention, node, each, head)?;
+                map(&mut sheet, [x, y + caption, side, side * ratio], view, grid, node, &weights);
             }
         }
     }
@@ -157,7 +225,7 @@ fn frame(sheet: &mut Drawing, [x, y, width, height]: [f64; 4], view: &GridView, 
     sheet.line(points, Ink::Control, (0.16 * across).max(0.6), 1.0);
 }
 
-/// The [maps](node_maps()) of a moment as a picture of `width` × `height` pixels for films, on a dark ground.
+/// The maps of a moment as a picture of `width` × `height` pixels for films, on a dark ground.
 pub fn node_maps_picture(
     view: &GridView,
     attention: &Attention<'_>,
@@ -167,7 +235,7 @@ pub fn node_maps_picture(
     const MARGIN: f64 = 5.0;
     // Pictures have two pixels a point.
     let size = [width, height].map(|pixels| pixels as f64 / 2.0);
-    let maps = node_maps(view, attention, size.map(|points| (points - 2.0 * MARGIN).max(1.0)))?;
+    let maps = node_blocks(view, attention, size.map(|points| (points - 2.0 * MARGIN).max(1.0)))?;
     let mut sheet = Drawing::new(size[0], size[1]);
     sheet.add(maps, (MARGIN, MARGIN));
     Some(raster_dark(&sheet))
@@ -273,6 +341,21 @@ mod tests {
             })
             .collect();
         assert!(texts.contains(&"red key 100\u{a0}%") || texts.contains(&"empty 100\u{a0}%"), "{texts:?}");
+        // In films, maps are as large as they fit, and have the names of their nodes.
+        let blocks = node_blocks(&view, &attention, [192.0, 192.0]).expect("of this view");
+        let sides: Vec<f64> = blocks
+            .shapes
+            .iter()
+            .filter_map(|shape| match shape {
+                Shape::Picture { place, .. } => Some(place[2]),
+                _ => None,
+            })
+            .collect();
+        assert!(sides.len() == 8 && sides.iter().all(|&side| side > 40.0), "{sides:?}");
+        let named = |name: &str| {
+            blocks.shapes.iter().any(|shape| matches!(shape, Shape::Text { text, .. } if &**text == name))
+        };
+        assert!(["agent", "in front: empty", "blue key: not in view", "head 0"].into_iter().all(named));
         let picture = node_maps_picture(&view, &attention, [384, 300]).expect("of this view");
         assert_eq!((picture.width(), picture.height()), (384, 300));
     }

@@ -155,6 +155,8 @@ pub struct FrameComposer {
     value: Face,
     headline: Face,
     curve: Curve,
+    /// Whether the names of columns fit below them.
+    names_fit: bool,
 }
 
 impl FrameComposer {
@@ -187,6 +189,7 @@ impl FrameComposer {
             label,
             value,
             headline,
+            names_fit: false,
         };
         composer.draw_names();
         Ok(composer)
@@ -314,6 +317,27 @@ mod tests {
                 assert_ne!(&empty, full);
             }
         }
+    }
+
+    #[test]
+    fn columns_have_names() {
+        let frame = |names: &[&str], chosen: usize| {
+            let dials: Vec<Dial> =
+                names.iter().map(|&name| Dial { name: name.into(), low: 0.0, high: 1.0 }).collect();
+            let action: Vec<f64> = (0..names.len()).map(|i| f64::from(u8::from(i == chosen))).collect();
+            let mut composer =
+                FrameComposer::new(FrameSettings { dials, ..settings(1072, 544, 0) }).expect("a size");
+            composer.compose(&content(AgentView::Numbers(&[]), &action, 0)).clone()
+        };
+        assert_ne!(frame(&["a", "b", "c", "d", "e"], 2), frame(&["a", "b", "c", "d", "f"], 2), "all names");
+        // Eighteen long names do not fit: the choice alone has its name.
+        let long: Vec<String> = (0..18).map(|i| format!("right and fire {i}")).collect();
+        let mut names: Vec<&str> = long.iter().map(String::as_str).collect();
+        let first = frame(&names, 4);
+        names[5] = "left and fire";
+        assert_eq!(first, frame(&names, 4), "not chosen");
+        names[4] = "left and fire";
+        assert_ne!(first, frame(&names, 4), "chosen");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::{self, Kind, Plan, Shift};
 use foveate_explain::{attended_picture, attention_marks, effect_marks, overlay, sensor_names};
 use foveate_film::{Dial, Mark, PictureKind};
-use foveate_registry::WORLDS;
+use foveate_registry::{WORLDS, action_names};
 use serde_json::{Value, json};
 
 use crate::frame;
@@ -392,13 +392,8 @@ impl Session {
 
     fn dials(&self) -> Vec<Dial> {
         let (low, high) = self.runners[0].bounds();
-        let known = WORLDS.get(&self.world.spec().id).filter(|world| world.actions.len() == low.len());
-        let name = |i: usize| known.map_or_else(|| format!("a{i}"), |world| world.actions[i].to_owned());
-        low.iter()
-            .zip(&high)
-            .enumerate()
-            .map(|(i, (&low, &high))| Dial { name: name(i), low, high })
-            .collect()
+        let named = action_names(self.world.spec()).into_iter().zip(low.iter().zip(&high));
+        named.map(|(name, (&low, &high))| Dial { name, low, high }).collect()
     }
 
     fn send_state(&mut self) {

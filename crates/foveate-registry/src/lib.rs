@@ -22,7 +22,7 @@ mod presets;
 mod quadruped;
 mod take_cover;
 
-use foveate_core::{Env, EnvError, Registry};
+use foveate_core::{Env, EnvError, EnvSpec, Registry};
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::{Plan, Shifted};
 use foveate_envs::wrap::{Wrapped, Wrappers};
@@ -113,6 +113,16 @@ pub fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
     let wrappers = request.options.remove(WRAP).map(|text| text.parse::<Wrappers>()).transpose()?;
     let env = world(&request.id)?.build(&request)?;
     Ok(dress(env, wrappers, Plan::parse_all(&request.shifts)?)?)
+}
+
+/// A name for each number or choice of the actions of the world with this spec: the world's own names, if it has as many, or
+/// else numbered ones.
+pub fn action_names(spec: &EnvSpec) -> Vec<String> {
+    let own = WORLDS.get(&spec.id).map_or([&[][..]; 2], |world| {
+        if spec.action.is_discrete() { [world.choices, world.actions] } else { [world.actions; 2] }
+    });
+    let fitting = own.into_iter().find(|names| names.len() == spec.action.len());
+    spec.action.names(fitting.unwrap_or_default())
 }
 
 /// The scores by which returns in the world that `request` describes are normalised. `None` where there are none, and where

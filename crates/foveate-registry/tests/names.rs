@@ -84,6 +84,21 @@ fn a_wrong_name_is_answered_with_the_right_ones() {
 }
 
 #[test]
+fn actions_have_the_names_of_their_world() {
+    for (id, options, expect) in [
+        ("door-key-5x5", &[][..], "left, right, forward, pick up, drop, toggle, done"),
+        ("door-key-5x5", &[("actions", "five")], "left, right, forward, pick up, toggle"),
+        ("car-racing", &[], "steer, gas, brake"),
+        ("car-racing", &[("continuous", "false")], "nothing, right, left, gas, brake"),
+        ("car-racing", &[("continuous", "false"), ("wrap", "choices:0:1")], "choice 0, choice 1"),
+    ] {
+        let world = WORLDS.get(id).expect("it exists");
+        let env = make(&request(id, world.pictures[0].name, &[], options)).expect("it can be made");
+        assert_eq!(foveate_registry::action_names(env.spec()).join(", "), expect, "{id} {options:?}");
+    }
+}
+
+#[test]
 fn options_reach_the_world() {
     let options = [("max_steps", "none"), ("continuous", "false"), ("seeding", "gym0153")];
     let env = make(&request("car-racing", "none", &[], &options)).expect("the options fit");

@@ -117,6 +117,8 @@ const fn descriptor(name: &'static str, summary: &'static str, layout: Layout) -
             &const { Choice::all(OPTIONS) }
         },
         actions: &["left", "right", "forward", "pick up", "drop", "toggle", "done"],
+        // Of the option `actions=five`.
+        choices: &["left", "right", "forward", "pick up", "toggle"],
         ..WorldDescriptor::new(name, summary, make)
     }
 }

@@ -12,7 +12,7 @@ const DIAL_COLORS: [[u8; 3]; 5] =
 /// Colours of the largest weights, of either sign.
 const POSITIVE: [u8; 3] = [226, 88, 52];
 const NEGATIVE: [u8; 3] = [66, 125, 225];
-/// Up to this many dials get a row each, with name and number; more are drawn as one row of columns.
+/// Up to this many dials get a row each, with name and number; more are drawn as one row of columns with names below.
 const MAX_ROWS: usize = 4;
 
 impl FrameComposer {
@@ -33,7 +33,29 @@ impl FrameComposer {
             let [x, y, width, height] = self.dial_place(i, dials.len());
             canvas::fill(&mut self.backdrop, x, y, width, height, TRACK, 1.0);
         }
+        self.names_fit = self.fit_below(&dials);
+        if self.names_fit && dials.len() > MAX_ROWS {
+            for (i, dial) in dials.iter().enumerate() {
+                let (x, y) = self.below(i, dials.len(), &dial.name);
+                self.label.write(&mut self.backdrop, x, y, &dial.name, MUTED);
+            }
+        }
         self.settings.dials = dials;
+    }
+
+    /// Whether the name of each column fits below it.
+    fn fit_below(&self, dials: &[Dial]) -> bool {
+        let pitch = self.layout.dials.width as f32 / dials.len().max(1) as f32;
+        dials.iter().all(|dial| self.label.width(&dial.name) <= 0.97 * pitch)
+    }
+
+    /// Where `name` is written below a column: centred, but within the row of columns.
+    fn below(&self, index: usize, count: usize, name: &str) -> (f32, f32) {
+        let area = self.layout.dials;
+        let [x, y, width, height] = self.dial_place(index, count);
+        let wide = self.label.width(name);
+        let (first, last) = (area.x as f32, (area.x + area.width) as f32 - wide);
+        ((x + (width - wide) / 2.0).min(last).max(first), y + height + 0.5 * self.label.cap_px())
     }
 
     pub(super) fn draw_readouts(&mut self, content: &FrameContent<'_>) {
@@ -66,6 +88,14 @@ impl FrameComposer {
                 canvas::fill(&mut self.frame, x, top, width, tall, color, 1.0);
             }
         }
+        // Where there is no room for all names, that of a choice is written.
+        let mut taken = action.iter().enumerate().filter(|(_, value)| **value != 0.0);
+        if let (false, Some((i, _)), None) = (self.names_fit || count <= MAX_ROWS, taken.next(), taken.next())
+            && let Some(dial) = self.settings.dials.get(i)
+        {
+            let (x, y) = self.below(i, count, &dial.name);
+            self.label.write(&mut self.frame, x, y, &dial.name, TEXT);
+        }
     }
 
     fn row(&self, index: usize, count: usize) -> Row {
@@ -97,7 +127,8 @@ impl FrameComposer {
         }
         let area = self.layout.dials;
         let pitch = area.width as f32 / count as f32;
-        [area.x as f32 + (index as f32 + 0.15) * pitch, area.y as f32, 0.7 * pitch, area.height as f32]
+        let height = area.height as f32 - 1.8 * self.label.cap_px();
+        [area.x as f32 + (index as f32 + 0.15) * pitch, area.y as f32, 0.7 * pitch, height]
     }
 }
 

@@ -15,7 +15,7 @@ use foveate_film::{
     AgentView, Dial, FilmError, FrameComposer, FrameContent, FrameSettings, Mark, PictureKind,
 };
 
-use foveate_registry::WORLDS;
+use foveate_registry::{WORLDS, action_names};
 
 use super::{WatchReport, WatchRequest};
 use crate::RunError;
@@ -275,10 +275,6 @@ fn plan(request: &WatchRequest<'_>, (width, height): (usize, usize)) -> FrameSet
 
 /// Names and bounds of the world's action dimensions, as people see them.
 pub(crate) fn dials(spec: &EnvSpec) -> Vec<Dial> {
-    let space = &spec.action;
-    let known = WORLDS.get(&spec.id).map_or(&[][..], |world| {
-        if space.is_discrete() && !world.choices.is_empty() { world.choices } else { world.actions }
-    });
-    let named = space.names(known).into_iter().zip(space.bounds());
+    let named = action_names(spec).into_iter().zip(spec.action.bounds());
     named.map(|(name, [low, high])| Dial { name, low, high }).collect()
 }
