@@ -38,7 +38,7 @@ pub(crate) struct OwnWorldArgs {
     /// An argument of a Gymnasium environment, as in `lap_complete_percent=0.9`; may be given several times
     #[arg(long = "env-arg", value_name = "KEY=VALUE", value_parser = key_value)]
     env_args: Vec<(String, String)>,
-    /// Wrappers between world and agent, as in `grey+resize:64x64+stack:3`; `foveate list` shows them
+    /// Wrappers between world and agent, as in `grey+resize:64x64+stack:3`; `foveate list wrappers` shows them
     #[arg(long = "wrap", value_name = "NAME:VALUE")]
     wrap: Option<String>,
 }

@@ -179,7 +179,7 @@ fn a_champion_is_named_like_a_file_and_a_file_comes_first() {
     };
     assert!(eval("car-racing", &[]).contains("car-racing champion"));
     assert!(eval("cartpole-swingup-harder", &[]).contains("on        cartpole-swingup-harder"));
-    let elsewhere = eval("door-key-16x16", &["--env", "door-key-8x8", "--picture", "one-hot"]);
+    let elsewhere = eval("door-key-16x16", &["--env", "door-key-8x8"]);
     assert!(
         elsewhere.contains("door-key-16x16 champion") && elsewhere.contains("on        door-key-8x8"),
         "{elsewhere}"

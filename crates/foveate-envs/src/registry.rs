@@ -198,7 +198,7 @@ pub type SpecOf = fn(&EnvRequest) -> Result<EnvSpec, EnvError>;
 /// A trained agent included in Foveate.
 #[derive(Debug, Clone, Copy)]
 pub struct Champion {
-    /// The name, that of its card in `champions/`; valid wherever weights are named, unless it is the world's.
+    /// The name, that of its card in `champions/`; valid wherever weights are named.
     pub name: &'static str,
     /// One line about it.
     pub about: &'static str,

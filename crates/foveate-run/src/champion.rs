@@ -6,12 +6,13 @@
 
 use std::path::Path;
 
-use foveate_envs::registry::{Champion, EnvRequest, WorldDescriptor};
-use foveate_registry::WORLDS;
+use foveate_envs::registry::{Champion, Choice, EnvRequest, WorldDescriptor};
+use foveate_registry::{WORLDS, WRAP};
 
 use crate::RunError;
 use crate::suggest;
 use crate::tensors::TensorFile;
+use crate::trust::{Trust, WorldFlags};
 use crate::weights::{AgentFile, is_weights_or_run};
 
 /// All bundled agents, those of a world in its order.
@@ -67,13 +68,29 @@ pub fn load(champion: &Champion) -> Result<(AgentFile, String), RunError> {
     Ok((file, title))
 }
 
+/// The world that a bundled agent acts in: its own, or the one that `flags` name. That one has the agent's picture and options,
+/// as far as it has such, unless the flags say otherwise.
+///
+/// # Errors
+/// When there is no such world.
+pub fn request(file: &AgentFile, title: &str, flags: &WorldFlags) -> Result<EnvRequest, RunError> {
+    let Some(noted) = file.world(title) else { return Ok(flags.request()) };
+    let own = noted.accept(&WorldFlags { trust: Trust::AnyWorld, ..WorldFlags::default() })?;
+    let Some(id) = flags.id.as_ref().filter(|id| **id != own.id) else { return Ok(flags.over(own)) };
+    let other = foveate_registry::world(id).map_err(suggest::named)?;
+    let has = |choices: &[Choice], name: &str| choices.iter().any(|choice| choice.name == name);
+    let picture = own.picture.filter(|picture| has(other.pictures, picture));
+    let options =
+        own.options.into_iter().filter(|(name, _)| name == WRAP || has(other.options, name)).collect();
+    Ok(flags.over(EnvRequest { id: id.clone(), picture, options, ..EnvRequest::default() }))
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use super::*;
     use crate::replay::sha256_hex;
-    use crate::trust::WorldFlags;
     use crate::workers::{Stop, Workers, default_workers};
     use foveate_core::episode::EpisodeRules;
     use foveate_core::{ActMode, Experience};
@@ -148,6 +165,23 @@ mod tests {
         assert!(!said.contains("did you mean") && said.contains("world: car-racing, "), "{said}");
         let said = champion("moon").expect_err("no such world").to_string();
         assert!(said.contains("no environment is called \"moon\""), "{said}");
+    }
+
+    #[test]
+    fn elsewhere_an_agent_keeps_its_picture_and_its_options() {
+        let (file, title) = champion("door-key-16x16").expect("it comes with us");
+        let world = |id: &str, picture: Option<&str>| {
+            let picture = picture.map(str::to_owned);
+            let flags = WorldFlags { id: Some(id.into()), picture, ..WorldFlags::default() };
+            let EnvRequest { id, picture, options, .. } = request(&file, &title, &flags).expect("a world");
+            (id, picture.unwrap_or_default(), options.get("actions").cloned().unwrap_or_default())
+        };
+        let text =
+            |id: &str, picture: &str, actions: &str| (id.to_owned(), picture.to_owned(), actions.to_owned());
+        assert_eq!(world("door-key-16x16", None), text("door-key-16x16", "one-hot", "five"));
+        assert_eq!(world("door-key-8x8", None), text("door-key-8x8", "one-hot", "five"));
+        assert_eq!(world("door-key-8x8", Some("full")), text("door-key-8x8", "full", "five"));
+        assert_eq!(world("car-racing", None), text("car-racing", "", ""));
     }
 
     #[test]

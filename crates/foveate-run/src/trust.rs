@@ -70,7 +70,7 @@ impl WorldFlags {
     }
 
     /// `request`, overridden by the command line.
-    fn over(&self, mut request: EnvRequest) -> EnvRequest {
+    pub(crate) fn over(&self, mut request: EnvRequest) -> EnvRequest {
         if self.picture.is_some() {
             request.picture.clone_from(&self.picture);
         }

@@ -162,6 +162,11 @@ impl LoadedAgent {
     /// When the weights do not exist, are invalid, or request a world that a file may not request.
     pub fn load(name: Option<&Path>, world: &World) -> Result<Self, RunError> {
         let Some(path) = name else { return Self::champion(world) };
+        if let Some(found) = champion::named(path) {
+            let (file, source) = champion::load(found)?;
+            let world = champion::request(&file, &source, world.flags())?;
+            return Ok(LoadedAgent { file, source, world });
+        }
         let text = path.to_str().filter(|_| !is_weights_or_run(path));
         let (file, source) = match text.and_then(made_up) {
             Some((made_up, seed)) => {

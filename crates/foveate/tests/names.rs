@@ -31,7 +31,7 @@ fn codes<'a>(names: impl Iterator<Item = &'a str>) -> String {
 /// The whole document.
 fn document() -> String {
     let mut text = String::from(
-        "# Names\n\nEvery world, agent, learner, shift and preset, as the registries list them; `foveate list` shows their \
+        "# Names\n\nEvery world, agent, learner, shift and preset, as the registries list them; `foveate list NAME` shows their \
          options too.\nA test compares this page with the registries; `FOVEATE_WRITE_DOCS=1 cargo test -p foveate --test \
          names` writes it anew.\n",
     );
@@ -58,7 +58,7 @@ fn document() -> String {
         world.champions.iter().map(row)
     });
     text += &table(
-        "Champions: the first of a world acts where no weights are named, the others by name",
+        "Champions, named in place of weights; the first of a world acts where none are named",
         &["champion", "what it is", "world"],
         champions,
     );

@@ -26,7 +26,7 @@ pub(crate) struct CheckEnv {
     /// An argument of the environment; may be given several times
     #[arg(long = "env-arg", value_name = "KEY=VALUE", value_parser = key_value)]
     env_args: Vec<(String, String)>,
-    /// An option, as in `path=FOLDER`; `foveate list` shows them
+    /// An option, as in `path=FOLDER`; `foveate list gym` shows them
     #[arg(long = "option", value_name = "KEY=VALUE", value_parser = key_value)]
     options: Vec<(String, String)>,
     /// Maximum steps of an episode [default: 1000, or what takes less than a minute altogether]

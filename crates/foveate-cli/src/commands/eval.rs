@@ -22,6 +22,7 @@ with its own seed, 0 to 19.
 Examples:
   foveate eval
   foveate eval --each-variant
+  foveate eval door-key-16x16
   foveate eval runs/car-racing
   foveate eval attention_agent_carracing.safetensors --picture classic --episodes 100 --seed 1
   foveate eval runs/car-racing --variant bar --seeds 0..20 --json")]

@@ -29,8 +29,8 @@ use crate::world_args::WorldArgs;
 Every row has the same episodes, so differences are tested in pairs. Results are the same for any
 number of workers. --variant and --shift change the world of all rows; --variants and --shifts are
 the rows. A shift without a severity becomes a curve: one row for each of --severities. With --out,
-finished rows are saved, and the same command continues where it was stopped. `foveate list` shows
-variants, shifts and sets of shifts.
+finished rows are saved, and the same command continues where it was stopped. `foveate list
+shifts`, `foveate list sets` and `foveate list WORLD` show what can be named.
 
 Examples:
   foveate stress
