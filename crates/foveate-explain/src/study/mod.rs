@@ -147,6 +147,8 @@ pub struct StudyReport {
     pub distance: &'static str,
     /// Whether its decisions depend on what it attends to: `supported`, `not supported`, `undecided`.
     pub verdict: String,
+    /// Where that and a line of `swaps` seem to contradict each other: what the difference is.
+    pub differences: Vec<String>,
     /// Whether covering attended places costs more score than covering as many other pixels.
     pub driving: String,
     /// The difference in score, for each fill.
@@ -335,6 +337,7 @@ impl fmt::Display for StudyReport {
             "  it acts on what it looks at: {}; its score rests on it: {}",
             self.verdict, self.driving
         )?;
+        swaps::difference_lines(f, &self.differences)?;
         self.head.place(f)
     }
 }
@@ -432,6 +435,11 @@ fn report(
         importance: (found.counts.total(), found.counts.quantile(0.95)),
         changes: around_changes(&found.episodes, &found.scale).changes,
         distance: report_page::scale_name(&found.scale),
+        differences: swaps::differences(
+            &report_page::COVERING,
+            &findings.decisions.to_string(),
+            swaps.map(SwapStudy::report),
+        ),
         verdict: findings.decisions.to_string(),
         driving: findings.driving.to_string(),
         cost: findings.cost,

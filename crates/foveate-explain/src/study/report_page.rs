@@ -12,6 +12,7 @@ use super::conditions::Condition;
 use super::figures::{Figures, said};
 use super::phases::{Found, LookedAt};
 use super::probes::INTERVENTIONS;
+use super::swaps::OwnTest;
 use super::{Claim, Cost, Mean, StudyReport, SwapStudy};
 
 /// The page.
@@ -187,6 +188,13 @@ fn beside_null(claim: &Claim) -> String {
     }
 }
 
+/// The test of this report.
+pub(super) const COVERING: OwnTest = OwnTest {
+    done: "covering",
+    claim: "covering what it looks at at the moment changes its action more than covering where it looks at other moments",
+    asks: "for all places that it looks at together, on pictures with covers, which the world never shows",
+};
+
 /// How a verdict looks.
 pub(super) fn mood(verdict: &str) -> Mood {
     match verdict {
@@ -244,7 +252,7 @@ fn tiles(report: &StudyReport) -> Vec<Tile> {
     ]
 }
 
-fn summary(report: &StudyReport, has_attention: bool) -> Vec<String> {
+pub(super) fn summary(report: &StudyReport, has_attention: bool) -> Vec<String> {
     let mut told = vec![];
     if has_attention {
         let [first, second] = [&report.regions[0], &report.regions[1]];
@@ -285,8 +293,8 @@ fn summary(report: &StudyReport, has_attention: bool) -> Vec<String> {
             }
         ),
         "not supported" => format!(
-            "The test does not show that its usual places would not explain that as well: {numbers}; {}. Do not take its \
-             attention for the reason of its actions.",
+            "The test does not show that its usual places would not explain that as well: {numbers}; {}. So this \
+             test gives no ground to take its attention at a moment for the reason of its action then.",
             beside_null(&report.claims[0])
         ),
         _ => format!(
@@ -297,6 +305,7 @@ fn summary(report: &StudyReport, has_attention: bool) -> Vec<String> {
             report.method.advised_episodes
         ),
     });
+    told.extend(report.differences.iter().cloned());
     if has_attention {
         told.push(driving_sentence(report));
         let (ranks, null) = (report.agreement.ranks, report.agreement.ranks_null);

@@ -157,7 +157,7 @@ fn planted_agents_are_seen_through() {
     assert_eq!(inverted.verdict, "not supported");
     assert!(inverted.rank.above_dealt.1.is_some_and(|[_, high]| high < 0.0), "{:?}", inverted.rank);
     let stubborn = check(Says::Truth, 1e6, 12);
-    assert_eq!((&*stubborn.verdict, stubborn.natural.0), ("not supported", 0.0));
+    assert_eq!((&*stubborn.verdict, stubborn.natural.0), ("undecided", 0.0));
     assert!(stubborn.edits.iter().all(|row| row.action.0 == 0.0));
     assert_eq!(check(Says::Truth, 0.0, 3).verdict, "undecided");
 }

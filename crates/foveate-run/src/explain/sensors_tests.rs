@@ -61,7 +61,7 @@ fn toys_are_seen_through() {
     let inverted = check(Says::Inverted, 0.9, 8, "not supported");
     assert!(inverted.ranks[0].above_dealt.1.is_some_and(|[_, high]| high < -0.4), "{:?}", inverted.ranks);
     // Its weights are right, but it hardly acts.
-    let frozen = check(Says::Truth, 1e-4, 8, "not supported");
+    let frozen = check(Says::Truth, 1e-4, 8, "undecided");
     assert!(frozen.ranks[0].own.0 > 0.7 && frozen.natural.0 < 1e-3, "{frozen:?}");
     check(Says::Truth, 0.9, 3, "undecided");
 }

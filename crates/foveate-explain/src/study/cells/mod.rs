@@ -26,7 +26,7 @@ use self::record::Record;
 use super::play::{EpisodeStart, replay};
 use super::probes::{other_moment, spread};
 use super::report_page::with_interval;
-use super::sensors::{over, per_episode};
+use super::sensors::{over, per_episode, undefined};
 use super::{
     AddFile, Mean, Progress, REPORT_FILE, RankTest, ReportHead, Scheduler, StudyError, StudyRequest,
     SwapReport, SwapStudy, report_page, swaps, write_figure,
@@ -72,6 +72,8 @@ pub struct CellReport {
     pub contrasts: Vec<Contrast>,
     /// Whether decisions depend more on cells with more attention: `supported`, `not supported`, `undecided`.
     pub verdict: String,
+    /// Where that and a line of `swaps` seem to contradict each other: what the difference is.
+    pub differences: Vec<String>,
     /// Whole episodes in worlds edited at the start.
     pub edited_episodes: Vec<EditedEpisodes>,
     /// Constants of the method.
@@ -421,9 +423,10 @@ fn report(request: &StudyRequest<'_>, found: &Found, swaps: Option<&SwapStudy>) 
         |null: &[f64]| over(&own.iter().zip(null).map(|(own, null)| own - null).collect::<Vec<_>>());
     let (above_dealt, above_other) = (difference(&dealt), difference(&other));
     let above = |(_, interval): Mean| interval.is_some_and(|[low, _]| low > 0.0);
-    let verdict = if own.len() < FEWEST_EPISODES {
+    let undefined = natural.0 < FLOOR || undefined(&[&own, &dealt, &other]);
+    let verdict = if own.len() < FEWEST_EPISODES || undefined {
         Conclusion::Undecided
-    } else if natural.0 >= FLOOR && above(above_dealt) && above(above_other) {
+    } else if above(above_dealt) && above(above_other) {
         Conclusion::Supported
     } else {
         Conclusion::NotSupported
@@ -469,6 +472,7 @@ fn report(request: &StudyRequest<'_>, found: &Found, swaps: Option<&SwapStudy>) 
         attention: attention(records),
         edits,
         cells: foveate_core::statistics::mean(&cells),
+        differences: swaps::differences(&page::EDITING, &rank.verdict, swaps.map(SwapStudy::report)),
         verdict: rank.verdict.clone(),
         rank,
         contrasts,
@@ -619,6 +623,7 @@ impl fmt::Display for CellReport {
             )?;
         }
         writeln!(f, "  decisions depend more on cells with more attention: {}", self.verdict)?;
+        swaps::difference_lines(f, &self.differences)?;
         self.head.place(f)
     }
 }

@@ -4,6 +4,8 @@ use foveate_core::Labels;
 
 use super::super::Mean;
 use super::super::report_page::{count, mood, parts, subject, two, with_interval};
+use super::super::sensors::undefined;
+use super::super::swaps::OwnTest;
 use super::figures::Figures;
 use super::probe::best;
 use super::{CellReport, EditFinding, Found, OUT_OF_VIEW, RANDOM_CELL};
@@ -11,6 +13,13 @@ use crate::charts::percent;
 use crate::page::{Mood, PageFilm, ReportPage, Section, Tile, player_data};
 use crate::text::{escape, joined};
 use crate::trajectory::Dimension;
+
+/// The test of this report.
+pub(super) const EDITING: OwnTest = OwnTest {
+    done: "editing single cells of the world",
+    claim: "decisions depend more on cells with more attention",
+    asks: "for one cell at a time, and the agent computes everything again, its attention included",
+};
 
 pub(super) fn page<'a>(
     labels: &Labels,
@@ -177,14 +186,26 @@ fn summary(report: &CellReport) -> Vec<String> {
         Some(_) => format!("not clearly different from {what}"),
         None => format!("not comparable with {what} over one episode"),
     };
-    told.push(format!(
+    told.extend(report.differences.iter().cloned());
+    if report.natural.0 < report.method.floor {
+        told.push(format!(
+            "All that it sees replaced by another episode's changes {} of its decisions. That is less than {}, so nothing is said \
+             about cells.",
+            parts(report.natural),
+            percent(report.method.floor)
+        ));
+    }
+    let defined = !undefined(&[&[test.own.0], &[test.dealt.0], &[test.other_moment.0]]);
+    told.push(if defined { format!(
         "Over the cells in view, the rank correlation of attention and effect is {}; that is {} ({}), and {} ({}).",
         with_interval(test.own),
         lies("that of attention dealt at random", test.above_dealt),
         two(test.dealt.0),
         lies("that of the attention of another moment", test.above_other),
         two(test.other_moment.0),
-    ));
+    ) } else {
+        "Over the cells in view, all weights or all effects are equal, so their rank correlation is not defined.".into()
+    });
     for contrast in report.contrasts.iter().filter(|contrast| contrast.decisions > 0) {
         told.push(format!(
             "Effect of the {}: {} of the natural change of the values (n = {}).",

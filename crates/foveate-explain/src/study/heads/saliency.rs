@@ -110,7 +110,10 @@ pub(super) fn find<S: Scheduler>(
         let name = format!(
             "rank correlation of attention and saliency of the {name}; null: attention of another moment"
         );
-        findings.push(Finding::against(name, &own, &null));
+        // Of no decision there is no correlation.
+        if !own.is_empty() {
+            findings.push(Finding::against(name, &own, &null));
+        }
     }
     let first = played.first().map_or(&[][..], |(_, all)| &all[..]);
     let figures = vec![figure(job, &first[..first.len().min(MOMENTS)])];

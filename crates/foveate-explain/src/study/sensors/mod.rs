@@ -67,6 +67,8 @@ pub struct SensorReport {
     /// Whether sensors with larger weights move the action more: `supported` or `not supported` with all interventions,
     /// `in part` with some of them, `undecided`.
     pub verdict: String,
+    /// Where that and a line of `swaps` seem to contradict each other: what the difference is.
+    pub differences: Vec<String>,
     /// The sensors as linear functions of the controller's inputs; `null` when it has none or too many.
     pub recovered: Option<Recovered>,
     /// The distance between two actions, in words.
@@ -288,6 +290,12 @@ pub(super) fn per_episode<T>(episodes: &[Vec<T>], of: &dyn Fn(&T) -> Option<f64>
     episodes.iter().filter_map(mean).collect()
 }
 
+/// Whether rank correlations of these episodes, as claimed and of the nulls, do not exist: where all weights or all effects of
+/// every decision are equal, they and those of weights dealt at random are 0.
+pub(super) fn undefined(ranks: &[&[f64]; 3]) -> bool {
+    ranks.iter().all(|ranks| ranks.iter().all(|&rank| rank == 0.0))
+}
+
 fn report(request: &StudyRequest<'_>, found: &Found, swaps: Option<&SwapStudy>) -> SensorReport {
     let Found { records, effects: [own, random], .. } = found;
     let natural = over(&per_episode(own, &|effects| Some(effects.natural)));
@@ -303,9 +311,9 @@ fn report(request: &StudyRequest<'_>, found: &Found, swaps: Option<&SwapStudy>) 
             };
             let (above_dealt, above_other) = (difference(&dealt), difference(&other));
             let above = |(_, interval): Mean| interval.is_some_and(|[low, _]| low > 0.0);
-            let verdict = if !enough {
+            let verdict = if !enough || natural.0 < FLOOR || undefined(&[&own, &dealt, &other]) {
                 Conclusion::Undecided
-            } else if natural.0 >= FLOOR && above(above_dealt) && above(above_other) {
+            } else if above(above_dealt) && above(above_other) {
                 Conclusion::Supported
             } else {
                 Conclusion::NotSupported
@@ -347,6 +355,7 @@ fn report(request: &StudyRequest<'_>, found: &Found, swaps: Option<&SwapStudy>) 
         sensors: sensors.collect(),
         natural,
         ranks,
+        differences: swaps::differences(&page::CHANGING, &verdict, swaps.map(SwapStudy::report)),
         verdict,
         recovered: recover::recover(records),
         distance: report_page::scale_name(&found.scale),
@@ -418,6 +427,7 @@ impl fmt::Display for SensorReport {
             )?;
         }
         writeln!(f, "  sensors with larger weights move the action more: {}", self.verdict)?;
+        swaps::difference_lines(f, &self.differences)?;
         self.head.place(f)
     }
 }

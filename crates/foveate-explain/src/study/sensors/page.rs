@@ -4,6 +4,7 @@ use foveate_core::Labels;
 
 use super::super::Mean;
 use super::super::report_page::{count, mood, parts, subject, two, with_interval};
+use super::super::swaps::OwnTest;
 use super::figures::Figures;
 use super::{Found, Recovered, SensorReport};
 use crate::charts::percent;
@@ -13,6 +14,13 @@ use crate::trajectory::Dimension;
 
 /// Most names of columns that fit below the weights of the film.
 const MOST_COLUMN_NAMES: usize = 12;
+
+/// The test of this report.
+pub(super) const CHANGING: OwnTest = OwnTest {
+    done: "changing single sensors",
+    claim: "sensors with larger weights move its action more",
+    asks: "for one sensor at a time, and the agent computes everything again, its weights included",
+};
 
 pub(super) fn page<'a>(
     labels: &Labels,
@@ -169,6 +177,7 @@ fn summary(report: &SensorReport) -> Vec<String> {
     for test in &report.ranks {
         told.push(rank_sentence(test));
     }
+    told.extend(report.differences.iter().cloned());
     if let Some(recovered) = &report.recovered {
         let each = recovered.sensors.iter().map(|sensor| format!("{} {}", sensor.name, two(sensor.r2)));
         let all: Vec<String> = each.collect();
@@ -191,6 +200,12 @@ fn summary(report: &SensorReport) -> Vec<String> {
 
 /// What the intervals of a test say.
 fn rank_sentence(test: &super::RankTest) -> String {
+    if super::undefined(&[&[test.own.0], &[test.dealt.0], &[test.other_moment.0]]) {
+        return format!(
+            "Sensors {}: all weights or all effects are equal, so their rank correlation is not defined.",
+            test.intervention
+        );
+    }
     let lies = |what: &str, (_, interval): Mean| match interval {
         Some([low, _]) if low > 0.0 => format!("more than {what}"),
         Some([_, high]) if high < 0.0 => format!("less than {what}"),

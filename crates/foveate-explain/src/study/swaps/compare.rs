@@ -6,7 +6,7 @@ use foveate_core::statistics::mean_interval;
 use serde::Serialize;
 
 use super::page::randomised;
-use super::report::{Order, SwapReport, natural_percent};
+use super::report::{FEWEST_UNTRAINED, Order, SwapReport, natural_percent};
 use super::{SwapStudy, figures};
 use crate::charts::WHOLE;
 use crate::estimate::Estimate;
@@ -79,7 +79,10 @@ fn cells(compared: &Compared) -> [String; 8] {
         Some(order) => order.f.as_ref().map_or("not defined".into(), Estimate::plain),
         None => "—".into(),
     });
-    let above = report.untrained.as_ref().and_then(|untrained| untrained.percentile);
+    let above = report.untrained.as_ref().and_then(|of| {
+        let (share, few) = (of.percentile?, of.agents < FEWEST_UNTRAINED);
+        Some(format!("{:.0} %{}", 100.0 * share, if few { " (too few)" } else { "" }))
+    });
     [
         name.clone(),
         score(&report.head),
@@ -88,7 +91,7 @@ fn cells(compared: &Compared) -> [String; 8] {
         share(&report.memory),
         places,
         attended,
-        above.map_or("—".into(), |share| format!("{:.0} %", 100.0 * share)),
+        above.unwrap_or_else(|| "—".into()),
     ]
 }
 
@@ -304,7 +307,7 @@ impl Comparison {
 
 impl Compared {
     /// What a newcomer may conclude.
-    fn sentence(&self) -> String {
+    pub(super) fn sentence(&self) -> String {
         let [moves, carries, order] = &self.report.verdict;
         let said = |answer: &str, yes: &'static str, no: &'static str, open: &'static str| match answer {
             "yes" => yes,
@@ -314,6 +317,12 @@ impl Compared {
         if moves.answer == "no" {
             return format!(
                 "{}: its action hardly changes between moments, so there is nothing to explain.",
+                self.name
+            );
+        }
+        if moves.answer != "yes" {
+            return format!(
+                "{}: whether its action depends on the moment cannot be told, nor by which path.",
                 self.name
             );
         }
@@ -337,7 +346,7 @@ impl Compared {
             carries.answer,
             "acts more on what it attends to than on its memory",
             "acts more on its memory than on what it attends to",
-            "acts on what it attends to and on its memory alike, as far as can be told",
+            "acts on what it attends to or on its memory, on which more cannot be told",
         );
         let order = said(
             order.answer,

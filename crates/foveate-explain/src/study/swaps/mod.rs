@@ -19,6 +19,8 @@ mod moment;
 mod page;
 mod places;
 mod report;
+#[cfg(test)]
+mod verdict_tests;
 
 use foveate_core::{Agent, Seed};
 
@@ -30,7 +32,7 @@ pub use report::{Order, Randomised, SwapReport, Untrained, VerdictLine};
 pub(super) use measure::Sampled;
 pub(crate) use meter::strongest;
 pub(super) use moment::Moment;
-pub(super) use page::verdict_lines;
+pub(super) use page::{OwnTest, difference_lines, differences, verdict_lines};
 
 use self::measure::{Plan, measure};
 use super::phases::{random_tensors, random_weights};

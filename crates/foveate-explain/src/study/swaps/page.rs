@@ -11,8 +11,65 @@ use crate::study::report_page::count;
 use crate::text::{escape, joined};
 
 /// Names of the three lines on tiles.
-const LINES: [&str; 3] =
-    ["its action depends on the moment", "by what its attention hands on", "in the order of its attention"];
+const LINES: [&str; 3] = [
+    "its action depends on the moment",
+    "more by what it attends to than by its memory",
+    "in the order of its attention",
+];
+
+/// The test that a report makes besides swaps, in words.
+pub(in crate::study) struct OwnTest {
+    /// What is done.
+    pub(in crate::study) done: &'static str,
+    /// What it says where the claim is supported.
+    pub(in crate::study) claim: &'static str,
+    /// What it asks, beside the order of swapped values.
+    pub(in crate::study) asks: &'static str,
+}
+
+/// Where the verdict of a report's own test seems to contradict one of the three lines: what the difference is.
+pub(in crate::study) fn differences(
+    test: &OwnTest,
+    verdict: &str,
+    report: Option<&SwapReport>,
+) -> Vec<String> {
+    let Some(report) = report else { return vec![] };
+    let OwnTest { done, claim, asks } = test;
+    let [moves, carries, right] = report.verdict.each_ref().map(|line| line.answer);
+    let mut told = vec![];
+    if verdict == "supported" {
+        if moves == "no" {
+            told.push(format!(
+                "Two findings differ: {claim}, as {done} showed, but from moment to moment its action hardly differs. So it \
+                 would react to changes that its world did not bring about."
+            ));
+        }
+        if carries == "no" {
+            told.push(format!(
+                "Two findings hold together: {claim}; and its memory moves its action more still than what it attends to."
+            ));
+        }
+        if right == "no" {
+            told.push(format!(
+                "Two findings hold together: {claim}; but the order within what it attends to is wrong. The first asks {asks}; \
+                 the second swaps values behind the attention and keeps its weights."
+            ));
+        }
+    }
+    if verdict == "not supported" && right == "yes" {
+        told.push(format!(
+            "Two tests differ: values swapped in the order of the attention move its action first; {done} did not show that \
+             {claim}. That test asks {asks}; swaps show nothing that the world does not, and keep the attention's weights."
+        ));
+    }
+    if verdict == "not supported" && carries == "yes" {
+        told.push(format!(
+            "Two findings hold together: what it attends to moves its action more than its memory does; {done} did not show \
+             that {claim}. The first is about all that it attends to, the second asks {asks}."
+        ));
+    }
+    told
+}
 
 impl ReportPage<'_> {
     /// Puts the three lines before everything else, with the figures that they rest on. The first tile, the verdict of the
@@ -48,7 +105,12 @@ pub(in crate::study) fn verdict_lines(
     Ok(())
 }
 
-fn tiles(report: &SwapReport) -> impl Iterator<Item = Tile> {
+/// How they differ from the report's own verdict, on a terminal.
+pub(in crate::study) fn difference_lines(f: &mut fmt::Formatter<'_>, differences: &[String]) -> fmt::Result {
+    differences.iter().try_for_each(|told| writeln!(f, "  {told}"))
+}
+
+pub(super) fn tiles(report: &SwapReport) -> impl Iterator<Item = Tile> {
     let shares = |of: &Option<Estimate>| of.as_ref().map_or("—".into(), Estimate::plain);
     let order = report.orders.first().and_then(|order| order.f.as_ref());
     let notes = [
@@ -56,9 +118,10 @@ fn tiles(report: &SwapReport) -> impl Iterator<Item = Tile> {
         format!("{} of that; its memory {}", shares(&report.attended), shares(&report.memory)),
         order.map_or("F is not defined".into(), |f| format!("F = {}; 0 is chance", f.plain())),
     ];
-    report.verdict.iter().zip(LINES).zip(notes).map(|((line, name), note)| Tile {
+    let seen = report.units.is_none();
+    report.verdict.iter().zip(LINES).zip(notes).map(move |((line, name), note)| Tile {
         value: line.answer.into(),
-        name: name.into(),
+        name: if seen { name.replace("what it attends to", "what it sees") } else { name.into() },
         note,
         mood: match line.answer {
             "yes" => Mood::Good,
@@ -69,7 +132,7 @@ fn tiles(report: &SwapReport) -> impl Iterator<Item = Tile> {
 }
 
 /// What may be concluded, a sentence for each line.
-fn sentences(report: &SwapReport) -> [String; 3] {
+pub(super) fn sentences(report: &SwapReport) -> [String; 3] {
     let [moves, carries, right] = &report.verdict;
     let n = format!(
         "{} in {}",
@@ -84,7 +147,7 @@ fn sentences(report: &SwapReport) -> [String; 3] {
         ),
         "no" => format!(
             "Its action hardly depends on what it sees and remembers: between moments of different episodes it differs by \
-             {natural} of its range ({n}). There is nothing to explain."
+             {natural} of its range ({n}). So there is nothing to explain."
         ),
         _ => format!(
             "Whether its action depends on what it sees and remembers is open: between moments of different episodes it differs \
@@ -93,16 +156,20 @@ fn sentences(report: &SwapReport) -> [String; 3] {
     };
     let second = match (&report.attended, &report.memory) {
         (Some(attended), Some(memory)) if moves.answer == "yes" => {
+            let (what, path) = match report.units {
+                Some(_) => ("what it attends to", "what its attention hands on"),
+                None => ("what it sees", "what it sees"),
+            };
             let shares = format!(
-                "what its attention hands on makes {} of that difference by itself, its memory {}",
+                "{path} makes {} of that difference by itself, its memory {}",
                 attended.plain(),
                 memory.plain()
             );
             match carries.answer {
-                "yes" => format!("It acts more on what it attends to than on its memory: {shares}."),
-                "no" => format!("It acts more on its memory than on what it attends to: {shares}."),
+                "yes" => format!("It acts more on {what} than on its memory: {shares}."),
+                "no" => format!("It acts more on its memory than on {what}: {shares}."),
                 _ => {
-                    format!("Whether it acts more on what it attends to or on its memory is open: {shares}.")
+                    format!("Whether it acts more on {what} or on its memory is open: {shares}.")
                 }
             }
         }

@@ -13,7 +13,14 @@ use crate::study::head::ReportHead;
 use crate::study::report_page::count;
 
 /// Below this much natural variation, in parts of the action's whole range, nothing is claimed.
-const FLOOR: f64 = 0.01;
+pub(super) const FLOOR: f64 = 0.01;
+
+/// Fewer untrained agents give no *yes*: an agent above all of n has the p-value 1 / (n + 1) by its rank, and that must not be
+/// above 1 in 20.
+pub(super) const FEWEST_UNTRAINED: usize = 20 - 1;
+
+/// More episodes than this are not advised.
+const MOST_ADVISED: f64 = 1000.0;
 
 /// Whether the order of a claim is right.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -122,7 +129,7 @@ pub struct SwapReport {
     pub untrained: Option<Untrained>,
     /// The agent with parts of its weights at random: each part alone, and from each part on to the last.
     pub randomised: Vec<Randomised>,
-    /// Does the input matter, does the attended path carry it, is the order right?
+    /// Does the input matter, does the attended path carry more of that than the memory, is the order right?
     pub verdict: [VerdictLine; 3],
     /// Confidence level of all intervals, which are not corrected for their number.
     pub interval: f64,
@@ -299,8 +306,16 @@ pub(super) fn report(
     };
     let untrained = (!others.is_empty())
         .then(|| untrained(orders.first().and_then(|order| Some(order.f?.value)), others));
-    let verdict =
-        verdict(measured, &natural, attended, memory, above_memory, orders.first(), untrained.as_ref());
+    let verdict = verdict(Grounds {
+        episodes: measured.episodes.len(),
+        opened: measured.units.is_some(),
+        natural: &natural,
+        attended,
+        memory,
+        above_memory,
+        order: orders.first(),
+        untrained: untrained.as_ref(),
+    });
     SwapReport {
         head,
         distance: measured.distance.name(),
@@ -326,93 +341,171 @@ pub(super) fn natural_percent(report: &SwapReport) -> String {
     report.natural.percent()
 }
 
-fn verdict(
-    measured: &Measurement,
-    natural: &Estimate,
-    attended: Option<Estimate>,
-    memory: Option<Estimate>,
-    above_memory: Option<Estimate>,
-    order: Option<&Order>,
-    untrained: Option<&Untrained>,
-) -> [VerdictLine; 3] {
-    let few = measured.episodes.len() < FEWEST_EPISODES;
-    let answer = |yes: bool, no: bool| match (few, yes, no) {
-        (true, _, _) => "undecided",
-        (_, true, _) => "yes",
-        (_, _, true) => "no",
+/// What the three lines rest on.
+#[derive(Clone, Copy)]
+pub(super) struct Grounds<'a> {
+    pub(super) episodes: usize,
+    /// Whether it could be opened at its attention; otherwise its path is that of what it sees.
+    pub(super) opened: bool,
+    pub(super) natural: &'a Estimate,
+    pub(super) attended: Option<Estimate>,
+    pub(super) memory: Option<Estimate>,
+    pub(super) above_memory: Option<Estimate>,
+    /// The order that decides.
+    pub(super) order: Option<&'a Order>,
+    pub(super) untrained: Option<&'a Untrained>,
+}
+
+/// `yes` and `no` need an interval on one side; all else is undecided.
+const fn answer(yes: bool, no: bool) -> &'static str {
+    match (yes, no) {
+        (true, _) => "yes",
+        (_, true) => "no",
         _ => "undecided",
-    };
-    let moves = natural.is_above(FLOOR);
-    let first = VerdictLine {
-        question: "does what it sees and remembers move its action?",
-        answer: answer(moves, natural.is_below(FLOOR)),
-        why: format!(
-            "between moments the action differs by {} of its range; the floor is 1 %",
-            natural.percent()
-        ),
-    };
-    let stays = natural.is_below(FLOOR);
-    let still = answer(false, stays);
-    let floor = if few {
+    }
+}
+
+/// The answers to the three questions. A number that is not defined decides nothing.
+pub(super) fn verdict(grounds: Grounds<'_>) -> [VerdictLine; 3] {
+    let Grounds { episodes, opened, natural, attended, memory, above_memory, order, .. } = grounds;
+    let few = (episodes < FEWEST_EPISODES).then(|| {
         format!(
             "{} {} too few to say; {FEWEST_EPISODES} are the least",
-            count(measured.episodes.len(), "episode"),
-            if measured.episodes.len() == 1 { "is" } else { "are" }
+            count(episodes, "episode"),
+            if episodes == 1 { "is" } else { "are" }
         )
-    } else if stays {
-        "nothing to explain: the action hardly moves".into()
+    });
+    let moves = few.is_none() && natural.is_above(FLOOR);
+    let stays = few.is_none() && natural.is_below(FLOOR);
+    let range =
+        format!("between moments the action differs by {} of its range; the floor is 1 %", natural.percent());
+    let first = VerdictLine {
+        question: "does what it sees and remembers move its action?",
+        answer: answer(moves, stays),
+        why: match &few {
+            _ if moves || stays => range,
+            Some(few) => format!("{range}; {few}"),
+            None => format!("{range}; {}", would_decide(natural, FLOOR, episodes)),
+        },
+    };
+    let unasked = match few {
+        Some(few) => few,
+        None if stays => "nothing to explain: the action hardly moves".into(),
+        None => "it is open whether the action moves at all".into(),
+    };
+    let (question, path) = if opened {
+        ("does what it attends to carry more of that than its memory?", "what the attention hands on")
     } else {
-        "it is open whether the action moves at all".into()
+        ("does what it sees carry more of that than its memory?", "what it sees")
     };
     let second = match (attended, memory, above_memory) {
-        (Some(m), Some(memory), Some(apart)) if moves => VerdictLine {
-            question: "does the attended path carry that?",
-            answer: answer(apart.is_above(0.0), apart.is_below(0.0)),
-            why: format!(
-                "what the attention hands on alone makes {} of it, the memory alone {}",
-                m.percent(),
-                memory.percent()
-            ),
-        },
+        (Some(m), Some(memory), Some(apart)) if moves => {
+            let answer = answer(apart.is_above(0.0), apart.is_below(0.0));
+            let mut why =
+                format!("{path} alone makes {} of it, the memory alone {}", m.percent(), memory.percent());
+            if answer == "undecided" {
+                why += &format!("; {}", would_decide(&apart, 0.0, episodes));
+            }
+            VerdictLine { question, answer, why }
+        }
         _ => {
-            VerdictLine { question: "does the attended path carry that?", answer: still, why: floor.clone() }
+            let why = if moves { "the paths were not measured".into() } else { unasked.clone() };
+            VerdictLine { question, answer: "undecided", why }
         }
     };
     let question = "is the order of what it attends to right?";
     let third = match order {
-        Some(order) if moves => {
-            let (yes, no) = match (&order.f, &order.above_prior) {
-                (Some(f), Some(prior)) => {
-                    let limit = untrained.and_then(|untrained| untrained.limit);
-                    (
-                        f.is_above(0.0) && prior.is_above(0.0) && limit.is_some_and(|limit| f.value > limit),
-                        f.is_below(0.0) || prior.is_below(0.0),
-                    )
-                }
-                _ => (false, true),
-            };
-            let mut why = match (&order.f, &order.above_prior) {
-                (Some(f), Some(prior)) => format!(
-                    "F = {} over {}; above the order of other episodes by {}",
-                    f.plain(),
-                    order.name,
-                    prior.plain()
-                ),
-                _ => format!("no order of {} is better than another, so F is not defined", order.name),
-            };
-            why += &match untrained {
-                Some(Untrained { percentile: Some(share), agents, limit: Some(limit), .. }) => format!(
-                    "; above {:.0} of {agents} untrained agents, one more of which would stay below {limit:.2}",
-                    share * *agents as f64
-                ),
-                _ => "; not compared with untrained agents".into(),
-            };
-            VerdictLine { question, answer: answer(yes, no), why }
-        }
-        Some(_) => VerdictLine { question, answer: still, why: floor },
-        None => VerdictLine { question, answer: "no", why: "there is no claim of an order".into() },
+        Some(order) if moves => of_order(order, grounds),
+        Some(_) => VerdictLine { question, answer: "undecided", why: unasked },
+        None => VerdictLine {
+            question,
+            answer: "undecided",
+            why: "the agent claims no order, so there is none to test".into(),
+        },
     };
     [first, second, third]
+}
+
+/// The third answer.
+fn of_order(order: &Order, Grounds { episodes, untrained, .. }: Grounds<'_>) -> VerdictLine {
+    let question = "is the order of what it attends to right?";
+    let (Some(f), Some(prior)) = (&order.f, &order.above_prior) else {
+        let why = format!(
+            "over {}, no order moves the action measurably more than a random one, so F is not defined; more episodes or \
+             decisions may define it",
+            order.name
+        );
+        return VerdictLine { question, answer: "undecided", why };
+    };
+    let enough = untrained.filter(|untrained| untrained.agents >= FEWEST_UNTRAINED);
+    let limit = enough.and_then(|untrained| untrained.limit);
+    let own = f.is_above(0.0) && prior.is_above(0.0);
+    let answer =
+        answer(own && limit.is_some_and(|limit| f.value > limit), f.is_below(0.0) || prior.is_below(0.0));
+    let mut why = format!(
+        "F = {} over {}; above the order of other episodes by {}",
+        f.plain(),
+        order.name,
+        prior.plain()
+    );
+    if let Some(above) = untrained.and_then(Untrained::above) {
+        why += &format!("; above {above}");
+    }
+    why += &match (limit, answer) {
+        (_, "no") => String::new(),
+        (_, "undecided") if !f.is_above(0.0) => format!("; {}", would_decide(f, 0.0, episodes)),
+        (_, "undecided") if !prior.is_above(0.0) => {
+            format!("; as to other episodes, {}", would_decide(prior, 0.0, episodes))
+        }
+        (None, _) => format!("; at least {FEWEST_UNTRAINED} untrained agents would decide it"),
+        (Some(limit), "undecided") if limit >= 1.0 => format!(
+            "; they differ so much that one more would stay below {limit:.2} only, where the best order has 1, so that \
+             more untrained agents would have to decide it"
+        ),
+        (Some(limit), "undecided") => format!(
+            "; one more of them would stay below {limit:.2}, which F does not pass; more untrained agents would set that limit \
+             better"
+        ),
+        (Some(limit), _) => format!("; one more of them would stay below {limit:.2}"),
+    };
+    VerdictLine { question, answer, why }
+}
+
+/// What would decide a question that is open because this interval holds the limit: an interval is as wide as one divided by
+/// the root of the episodes.
+fn would_decide(of: &Estimate, limit: f64, episodes: usize) -> String {
+    let Some([low, high]) = of.interval else { return "more episodes would decide it".into() };
+    if of.value == limit {
+        return "the number lies at its limit, so that more episodes may not decide it".into();
+    }
+    let (apart, half) = if of.value > limit {
+        (of.value - limit, of.value - low)
+    } else {
+        (limit - of.value, high - of.value)
+    };
+    // In steps of five, and more than there are.
+    let needed = (episodes as f64 * (half / apart).powi(2) / 5.0).ceil() * 5.0;
+    let needed = needed.max((episodes + 1) as f64);
+    if needed <= MOST_ADVISED {
+        format!("about {needed:.0} episodes would decide it, if the numbers stay")
+    } else {
+        format!("more than {MOST_ADVISED:.0} episodes would have to decide it, if the numbers stay")
+    }
+}
+
+impl Untrained {
+    /// Above how many the agent is, of how many; `None` where its own F is not defined.
+    pub(super) fn above(&self) -> Option<String> {
+        let share = self.percentile?;
+        let undefined = self.agents - self.f.len();
+        let counted = match undefined {
+            0 => String::new(),
+            _ => format!(" (F is not defined for {undefined} of them and counts as 0)"),
+        };
+        let above = (share * self.agents as f64).round();
+        let few = if self.agents < FEWEST_UNTRAINED { ", which are too few for a yes" } else { "" };
+        Some(format!("{above:.0} of {} untrained agents{counted}{few}", self.agents))
+    }
 }
 
 impl fmt::Display for SwapReport {
@@ -444,13 +537,15 @@ impl fmt::Display for SwapReport {
             }
             writeln!(f)?;
         }
-        if let Some(Untrained { f: all, agents, percentile, .. }) = &self.untrained {
-            let share = percentile.map_or("—".into(), |share| format!("{:.0} %", 100.0 * share));
-            let mean = foveate_core::statistics::mean(all);
-            writeln!(
-                f,
-                "  untrained                     above {share} of {agents}; their mean F is {mean:.2}"
-            )?;
+        if let Some(untrained @ Untrained { f: all, agents, .. }) = &self.untrained {
+            let agents =
+                untrained.above().map_or_else(|| count(*agents, "agent"), |above| format!("above {above}"));
+            let theirs = if all.is_empty() {
+                "their F is not defined".into()
+            } else {
+                format!("their mean F is {:.2}", foveate_core::statistics::mean(all))
+            };
+            writeln!(f, "  untrained                     {agents}; {theirs}")?;
         }
         for (i, line) in self.verdict.iter().enumerate() {
             let end = if i < 2 { "\n" } else { "" };
