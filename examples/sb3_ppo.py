@@ -1,6 +1,6 @@
 """PPO of Stable-Baselines3 on Foveate's CarRacing, unchanged; then the trained policy is tested and explained by Foveate.
 
-    pip install foveate stable-baselines3
+    pip install . stable-baselines3          # in the root of a clone
     python examples/sb3_ppo.py --steps 20000                     # trains, evaluates, tests, explains
     python examples/sb3_ppo.py --steps 4096 --only-train --env CarRacing-v3     # the same with Gymnasium's, for the clock
 """

@@ -5,6 +5,8 @@
 //! itself is invalid.
 
 mod commands;
+#[cfg(test)]
+mod documents_tests;
 mod help;
 mod known;
 mod out;

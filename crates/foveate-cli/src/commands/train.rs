@@ -167,7 +167,7 @@ fn of_weights(key: &str, weights: &str, named: &[&str]) -> String {
 fn cluster(address: &str, clusters: Option<&Clusters>) -> anyhow::Result<Box<dyn Cluster>> {
     let Some(clusters) = clusters else {
         anyhow::bail!(
-            "cluster {address}: this program has no engine for clusters; `pip install 'foveate[ray]'` brings a command `foveate` that has"
+            "cluster {address}: this program has no engine for clusters; `pip install '.[ray]'` in a clone of Foveate brings a command `foveate` that has"
         );
     };
     clusters(address).map_err(|why| anyhow::anyhow!("cluster {address}: {why}"))
