@@ -37,7 +37,7 @@ mod world;
 pub use check::{Checked, Finding, Verdict, check};
 pub use doctor::{Doctor, Family, doctor};
 pub use error::GymError;
-pub use find::{Python, find_python};
+pub use find::{Python, find_python, runs_in};
 pub use gym::{Gym, Notice};
 pub use hello::Hello;
 pub use process::worker_cpu;

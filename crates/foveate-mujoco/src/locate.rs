@@ -33,8 +33,8 @@ pub struct Search {
 }
 
 impl Search {
-    /// Finds the library: where the user says; in `FOVEATE_MUJOCO`; in the active virtual environment; in the environment of the
-    /// Python interpreter; in the user's packages; in the folders of the system.
+    /// Finds the library: where the user says; in `FOVEATE_MUJOCO`; in the environment of the Python interpreter; in the active
+    /// virtual environment; in the user's packages; in the folders of the system.
     ///
     /// # Errors
     /// [`MujocoError::NotFound`], which says where it was looked for. When the user or `FOVEATE_MUJOCO` names a place, the search
@@ -54,8 +54,8 @@ impl Search {
         }
         let mut looked = Vec::new();
         let environments = [
-            ("VIRTUAL_ENV", path("VIRTUAL_ENV")),
             ("the environment of Python", self.python.as_deref().and_then(environment_of)),
+            ("VIRTUAL_ENV", path("VIRTUAL_ENV")),
             ("the user's packages", path("HOME").map(|home| home.join(".local"))),
             ("the user's packages", path("HOME").map(|home| home.join("Library/Python"))),
             ("MuJoCo's folder", path("HOME").map(|home| home.join(".mujoco"))),
@@ -178,7 +178,8 @@ mod tests {
         check(Some("option"), true, &all, &option, "the option library");
         check(option.to_str(), true, &all, &option, "the option library");
         check(None, true, &all, &other, VARIABLE);
-        check(None, true, &all[1..], &venv, "VIRTUAL_ENV");
+        check(None, true, &all[1..], &python, "the environment of Python");
+        check(None, false, &all[1..], &venv, "VIRTUAL_ENV");
         check(None, true, &all[2..], &python, "the environment of Python");
         check(None, false, &all[2..], &home, "the user's packages");
 

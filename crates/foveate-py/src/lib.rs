@@ -29,6 +29,11 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // Workers of Gymnasium and MuJoCo's library come from the environment that the package is in, whatever is activated.
+        let python: Option<std::path::PathBuf> = module.py().import("sys")?.getattr("executable")?.extract()?;
+        if let Some(python) = python {
+            foveate::registry::gymnasium::runs_in(&python);
+        }
         module.add("__version__", foveate::run::VERSION)
     }
 }

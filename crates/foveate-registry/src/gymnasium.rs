@@ -7,6 +7,8 @@ use foveate_core::{Env, EnvError, near};
 use foveate_envs::registry::{Choice, EnvRequest, Family, WorldDescriptor, WorldError};
 use foveate_gym::{Gym, GymError, GymWorld, OPTIONS, PREFIX, Settings};
 
+pub use foveate_gym::runs_in;
+
 /// Name of the picture that an environment returns as its observation.
 pub const PICTURE: &str = "world";
 
