@@ -44,6 +44,15 @@ pub struct LastObservation {
     pub numbers: Vec<f32>,
 }
 
+/// A copy with the same episode, which goes on as the original does.
+impl Clone for Lane {
+    fn clone(&self) -> Self {
+        let Lane { env, autoreset, max_steps, steps, over, last } = self;
+        let (autoreset, max_steps, steps, over) = (*autoreset, *max_steps, *steps, *over);
+        Lane { env: env.boxed_clone(), autoreset, max_steps, steps, over, last: last.clone() }
+    }
+}
+
 impl LastObservation {
     fn keep(&mut self, observation: Observation<'_>) {
         self.bytes.clear();

@@ -39,10 +39,7 @@ pub fn find_python() -> Result<Python, GymError> {
     find(RUNNING.get().map(PathBuf::as_path), |name| env::var_os(name))
 }
 
-fn find(
-    running: Option<&Path>,
-    variable: impl Fn(&str) -> Option<OsString>,
-) -> Result<Python, GymError> {
+fn find(running: Option<&Path>, variable: impl Fn(&str) -> Option<OsString>) -> Result<Python, GymError> {
     let set = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let named = [
         ("FOVEATE_PYTHON", set("FOVEATE_PYTHON")),
@@ -85,7 +82,8 @@ mod tests {
         let folder = here.parent().expect("in a folder").to_owned();
         let (here, folder) = (here.to_str().expect("text"), folder.to_str().expect("text"));
         let check = |vars: &[(&str, &str)], expect: Result<&str, &str>| {
-            let running = vars.iter().find(|(name, _)| *name == RUNNING_NAME).map(|(_, path)| Path::new(path));
+            let running =
+                vars.iter().find(|(name, _)| *name == RUNNING_NAME).map(|(_, path)| Path::new(path));
             let found = find(running, |name| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).into()));
             match (found, expect) {
                 (Ok(python), Ok(named_by)) => assert_eq!(python.named_by, named_by, "{vars:?}"),

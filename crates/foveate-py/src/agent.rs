@@ -105,9 +105,18 @@ impl Agent {
         about.set_item("source", &self.loaded.source)?;
         about.set_item("world", &self.loaded.world.id)?;
         about.set_item("parameters", self.loaded.file.params().len())?;
-        about.set_item("sha256", self.loaded.file.sha256())?;
+        about.set_item("picture", &self.loaded.world.picture)?;
         about.set_item("spec", described(py, &self.spec)?)?;
         Ok(about)
+    }
+
+    /// Whether these are the bytes of a file with the same weights.
+    fn is_of(&self, bytes: &[u8]) -> bool {
+        let file =
+            TensorFile::from_bytes(bytes).ok().and_then(|tensors| AgentFile::from_tensors(tensors).ok());
+        file.is_some_and(|file| {
+            file.name() == self.loaded.file.name() && file.params() == self.loaded.file.params()
+        })
     }
 
     /// All parameters by name.

@@ -9,6 +9,8 @@ use foveate::run::vector::VectorError;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
+use crate::words::with_keywords;
+
 /// The exceptions, by their names in `foveate.errors`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
@@ -33,10 +35,10 @@ impl Kind {
     }
 }
 
-/// The exception of this kind with this message.
+/// The exception of this kind with this message, in the words of Python.
 pub(crate) fn raised(py: Python<'_>, kind: Kind, message: impl Into<String>) -> PyErr {
-    let make =
-        || py.import("foveate.errors")?.getattr(kind.name())?.call1((message.into(),)).map(PyErr::from_value);
+    let message = with_keywords(&message.into());
+    let make = || py.import("foveate.errors")?.getattr(kind.name())?.call1((message,)).map(PyErr::from_value);
     make().unwrap_or_else(|error| error)
 }
 

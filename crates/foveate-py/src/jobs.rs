@@ -11,7 +11,7 @@ use foveate::run::evaluate::{Labels, Seeds, run as run_evaluation};
 use foveate::run::explain::run as run_report;
 use foveate::run::interrupt::supervised;
 use foveate::run::stress::{
-    Contender, StressRequest, Tested, conditions, plot, run as run_stress, severities,
+    Contender, Progress, StressRequest, Tested, conditions, plot, run as run_stress, severities,
 };
 use foveate::run::train::{ResumeRequest, resume_on};
 use foveate::run::trust::{FileWorld, Trust};
@@ -21,48 +21,62 @@ use foveate::run::worlds;
 use foveate::{EnvRequest, Evaluation, Explanation, Film, TrainOptions, WORLDS};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use serde_json::json;
 
 use crate::agent::{Agent, PythonPolicy, Raised};
 use crate::cluster::PythonCluster;
 use crate::errors::{Kind, caught, of_run, raised};
 use crate::request::WorldArgs;
+use crate::tell::{Events, OfTraining};
 
 /// How often Python's signals are looked at.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// Runs `job` without the interpreter's lock. A signal's exception asks it to stop, and is then raised.
+/// Who is told what a job says; `None` for nobody.
+type Listener = Option<Py<PyAny>>;
+
+/// Runs `job` without the interpreter's lock. A signal's exception, or one of the listener, asks it to stop, and is then raised.
 fn run<T: Send>(
     py: Python<'_>,
-    of_policy: Option<&Raised>,
-    job: impl FnOnce(&Stop) -> Result<T, RunError> + Send,
+    of_policy: &[Raised],
+    listener: &Listener,
+    job: impl FnOnce(&Stop, &Events) -> Result<T, RunError> + Send,
 ) -> PyResult<T> {
     let mut signal: Option<PyErr> = None;
+    let events = Events::default();
+    let mut turn = 0;
     let outcome = caught(py, || {
         py.detach(|| {
             let go_on = &mut || {
-                #[expect(
-                    clippy::redundant_closure_for_method_calls,
-                    reason = "the method itself is not general enough"
-                )]
-                let checked = Python::attach(|py| py.check_signals());
+                turn += 1;
+                let checked = Python::attach(|py| {
+                    py.check_signals()?;
+                    listener.as_ref().map_or(Ok(()), |listener| events.tell(py, listener, Some(turn)))
+                });
                 if let Err(error) = checked {
                     signal.get_or_insert(error);
                 }
                 signal.is_none()
             };
-            supervised(EVERY, go_on, job)
+            supervised(EVERY, go_on, |stop| job(stop, &events))
         })
     })?;
-    if let Some(error) =
-        of_policy.and_then(|raised| raised.lock().unwrap_or_else(PoisonError::into_inner).take())
-    {
+    if let Some(error) = of_policy.iter().find_map(take) {
         return Err(error);
+    }
+    if let (Some(listener), None) = (listener, &signal) {
+        events.tell(py, listener, None)?;
     }
     match (outcome, signal) {
         (_, Some(signal)) => Err(signal),
         (Ok(value), None) => Ok(value),
         (Err(error), None) => Err(of_run(py, &error)),
     }
+}
+
+/// Takes what a function of Python raised.
+fn take(slot: &Raised) -> Option<PyErr> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// Who acts, and in which world.
@@ -101,7 +115,7 @@ fn driver(py: Python<'_>, who: &Bound<'_, PyAny>, world: WorldArgs) -> PyResult<
     Ok(Driver { name, tested, labels, world, raised: Some(slot) })
 }
 
-fn json(py: Python<'_>, value: &impl serde::Serialize) -> PyResult<String> {
+fn as_text(py: Python<'_>, value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| raised(py, Kind::Foveate, error.to_string()))
 }
 
@@ -117,6 +131,7 @@ pub(crate) fn evaluate(
     workers: usize,
     max_steps: Option<u64>,
     draw_actions: bool,
+    listener: Listener,
 ) -> PyResult<String> {
     let Driver { tested, labels, world, raised, .. } = driver(py, who, world)?;
     let (seed, episodes) = seeds;
@@ -125,15 +140,17 @@ pub(crate) fn evaluate(
     } else {
         Seeds::Stream { seed, episodes }
     };
-    let report = run(py, raised.as_ref(), |stop| {
+    let report = run(py, raised.as_slice(), &listener, |stop, events| {
+        events.count(stop);
         let (env, agent) = (worlds::make(world.clone())?, tested.agent()?);
         let how = Evaluation { seeds, workers, max_steps, draw_actions, stop: stop.clone() };
         run_evaluation(&how.request(&*env, &*agent, &world, labels), stop)
     })?;
-    json(py, &report)
+    as_text(py, &report)
 }
 
-/// A robustness test: the table of `foveate stress --json` as text, as Markdown, and its plot.
+/// A robustness test: the table of `foveate stress --json` as text, as Markdown, its plot, and what failed. What a function raised
+/// is the exception of the first row that failed.
 #[pyfunction]
 pub(crate) fn stress(
     py: Python<'_>,
@@ -144,7 +161,8 @@ pub(crate) fn stress(
     episodes: usize,
     workers: usize,
     max_steps: Option<u64>,
-) -> PyResult<(String, String, String)> {
+    listener: Listener,
+) -> PyResult<(String, String, String, Option<String>)> {
     let mut drivers = vec![];
     for who in &who {
         drivers.push(driver(py, who, world.clone())?);
@@ -157,21 +175,27 @@ pub(crate) fn stress(
         let message = format!("{} and {} act in different worlds; name one for both", first.name, other.name);
         return Err(raised(py, Kind::Option, message));
     }
-    let raised_by = drivers.iter().find_map(|driver| driver.raised.clone());
+    let raised_by: Vec<Raised> = drivers.iter().filter_map(|driver| driver.raised.clone()).collect();
     let agents = drivers
         .into_iter()
         .map(|Driver { name, tested, labels, .. }| Contender { name, tested, source: labels.weights })
         .collect();
     let (variants, shifts, levels, at) = rows;
-    let (table, _) = run(py, raised_by.as_ref(), |stop| {
+    let (table, _) = run(py, &[], &listener, |stop, events| {
+        events.count(stop);
         let levels = severities(&levels)?;
         let conditions = conditions(&request, &variants, &shifts, &levels, at)?;
         let world = request.clone();
         let request =
             StressRequest { world, agents, conditions, seed, episodes, workers, max_steps, folder: None };
-        run_stress(&request, stop, &mut |_| {})
-    })?;
-    Ok((json(py, &table)?, table.markdown(), plot::overview(&table)))
+        run_stress(&request, stop, &mut |Progress { done, of, agent, condition, .. }| {
+            // What a function raised is the error of its row, which is over.
+            raised_by.iter().for_each(|slot| drop(take(slot)));
+            events.add(json!({ "event": "row", "done": done, "of": of, "agent": agent, "row": condition }));
+        })
+    })
+    .map_err(|error| raised_by.iter().find_map(take).unwrap_or(error))?;
+    Ok((as_text(py, &table)?, table.markdown(), plot::overview(&table), table.failed()))
 }
 
 /// A report in the folder `out`: its results as text.
@@ -184,17 +208,20 @@ pub(crate) fn explain(
     max_steps: Option<usize>,
     workers: usize,
     out: PathBuf,
+    listener: Listener,
 ) -> PyResult<String> {
     let Driver { tested, labels, world, raised, .. } = driver(py, who, world)?;
     let (seed, episodes, decisions, untrained) = size;
     // Of a function there is no untrained one.
     let untrained = if raised.is_some() { 0 } else { untrained };
-    let report = run(py, raised.as_ref(), |stop| {
+    let report = run(py, raised.as_slice(), &listener, |stop, events| {
         let (env, agent) = (worlds::make(world)?, tested.agent()?);
         let explanation = Explanation { seed, episodes, decisions, untrained, max_steps, workers, out: &out };
-        run_report(&explanation.request(&*env, &*agent, labels), stop, &mut |_| {})
+        run_report(&explanation.request(&*env, &*agent, labels), stop, &mut |now| {
+            events.add(json!({ "event": "phase", "phase": now.what, "done": now.done }));
+        })
     })?;
-    json(py, &report)
+    as_text(py, &report)
 }
 
 /// A film of an episode in the file `out`: frames, steps, score, whether the world ended it.
@@ -209,13 +236,16 @@ pub(crate) fn watch(
     at: Option<usize>,
     effects: bool,
     out: PathBuf,
+    listener: Listener,
 ) -> PyResult<(usize, usize, f64, bool)> {
     let Driver { tested, labels, world, raised, .. } = driver(py, who, world)?;
     let (seed, episode) = episode;
-    let report = run(py, raised.as_ref(), |stop| {
+    let report = run(py, raised.as_slice(), &listener, |stop, events| {
         let (env, agent) = (worlds::make(world)?, tested.agent()?);
         let film = Film { seed, episode, steps, size, out: &out, at, effects };
-        run_film(&film.request(&*env, &*agent, labels), stop, &mut |_| {})
+        run_film(&film.request(&*env, &*agent, labels), stop, &mut |frames| {
+            events.add(json!({ "event": "frame", "done": frames }));
+        })
     })?;
     Ok((report.frames, report.steps, report.score, report.ended))
 }
@@ -227,13 +257,17 @@ pub(crate) fn train(
     world: WorldArgs,
     preset: Option<String>,
     config: Option<PathBuf>,
+    steps: Option<u64>,
     set: Vec<String>,
     runs: PathBuf,
     name: Option<String>,
     cluster: Option<Py<PyAny>>,
+    listener: Listener,
 ) -> PyResult<(PathBuf, bool)> {
-    let options = TrainOptions { world: world.flags(), preset, config, steps: None, set, runs, name };
-    let result = run(py, None, |stop| foveate::train_on(options, cluster.map(boxed), &mut (), stop))?;
+    let options = TrainOptions { world: world.flags(), preset, config, steps, set, runs, name };
+    let result = run(py, &[], &listener, |stop, events| {
+        foveate::train_on(options, cluster.map(boxed), &mut OfTraining(events), stop)
+    })?;
     Ok((result.folder, result.report.is_some()))
 }
 
@@ -244,11 +278,15 @@ pub(crate) fn resume(
     folder: PathBuf,
     workers: Option<usize>,
     trust: bool,
+    allow_changes: bool,
     cluster: Option<Py<PyAny>>,
+    listener: Listener,
 ) -> PyResult<(PathBuf, bool)> {
     let trust = if trust { Trust::AnyWorld } else { Trust::NativeWorlds };
-    let request = ResumeRequest { folder, workers, videos: None, allow_changes: false, trust };
-    let result = run(py, None, |stop| resume_on(&request, cluster.map(boxed), &mut (), stop))?;
+    let request = ResumeRequest { folder, workers, videos: None, allow_changes, trust };
+    let result = run(py, &[], &listener, |stop, events| {
+        resume_on(&request, cluster.map(boxed), &mut OfTraining(events), stop)
+    })?;
     Ok((result.folder, result.report.is_some()))
 }
 

@@ -9,6 +9,8 @@ mod cluster;
 mod errors;
 mod jobs;
 mod request;
+mod tell;
+mod words;
 mod world;
 
 use pyo3::pymodule;
@@ -30,7 +32,8 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         // Workers of Gymnasium and MuJoCo's library come from the environment that the package is in, whatever is activated.
-        let python: Option<std::path::PathBuf> = module.py().import("sys")?.getattr("executable")?.extract()?;
+        let python: Option<std::path::PathBuf> =
+            module.py().import("sys")?.getattr("executable")?.extract()?;
         if let Some(python) = python {
             foveate::registry::gymnasium::runs_in(&python);
         }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-use foveate::core::{ActionBuf, ActionSpace, EnvSpec, ImageBuf, ObservationSpace};
+use foveate::core::{Action, ActionBuf, ActionSpace, EnvError, EnvSpec, ImageBuf, ObservationSpace};
 use foveate::envs::lane::{Autoreset, Lane};
 use foveate::run::vector::{Actions, Batch, VectorWorld};
 use foveate::run::worlds;
@@ -50,6 +50,7 @@ pub(crate) fn described<'py>(py: Python<'py>, spec: &EnvSpec) -> PyResult<Bound<
     };
     dict.set_item("action", action)?;
     dict.set_item("max_steps", spec.max_steps)?;
+    dict.set_item("picture", spec.observation.picture().is_some())?;
     dict.set_item("fps", spec.fps)?;
     Ok(dict)
 }
@@ -83,9 +84,69 @@ pub(crate) struct World {
     long: bool,
 }
 
+#[derive(Clone)]
 struct One {
     lane: Lane,
     action: ActionBuf,
+    journal: Journal<Option<u64>>,
+}
+
+/// What happened to a world since its random stream was last seeded, from which another process makes the same state.
+/// `S` is the seed of a reset, or those of a batch with the mask of the worlds that were reset.
+#[derive(Clone)]
+struct Journal<S> {
+    /// Of each reset: its seed, its options, and the number of steps that follow.
+    resets: Vec<(S, Vec<(String, String)>, usize)>,
+    /// The numbers of all actions, or their choices.
+    actions: Vec<f64>,
+    /// Whether something is missing: it was too much to keep, or a step failed midway.
+    lost: bool,
+    most: usize,
+}
+
+/// Most numbers of a journal of one world, and of a batch: 4 and 16 MiB.
+const MOST_OF_ONE: usize = 1 << 19;
+const MOST_OF_MANY: usize = 1 << 21;
+/// What a reset without options takes, in numbers.
+const RESET_COSTS: usize = 8;
+
+impl<S> Journal<S> {
+    const fn new(most: usize) -> Self {
+        Journal { resets: vec![], actions: vec![], lost: false, most }
+    }
+
+    /// A reset; `anew` when it seeds every random stream, so that nothing before matters.
+    fn reset(&mut self, seed: S, options: &[(String, String)], anew: bool) {
+        if anew {
+            *self = Journal::new(self.most);
+        }
+        self.resets.push((seed, options.to_vec(), 0));
+        self.bound();
+    }
+
+    fn step<'a>(&mut self, numbers: impl IntoIterator<Item = &'a f64>) {
+        if let Some((.., steps)) = self.resets.last_mut().filter(|_| !self.lost) {
+            *steps += 1;
+            self.actions.extend(numbers);
+            self.bound();
+        }
+    }
+
+    fn bound(&mut self) {
+        let size = |(_, options, _): &(S, Vec<(String, String)>, usize)| {
+            RESET_COSTS
+                + options.iter().map(|(name, value)| RESET_COSTS + name.len() + value.len()).sum::<usize>()
+        };
+        // Options are few and short; a reset's size is asked for once.
+        let resets = self.resets.len() * RESET_COSTS + self.resets.last().map_or(0, size);
+        if self.lost || self.actions.len() + resets > self.most {
+            self.lose();
+        }
+    }
+
+    fn lose(&mut self) {
+        (self.resets, self.actions, self.lost) = (vec![], vec![], true);
+    }
 }
 
 #[pymethods]
@@ -97,7 +158,8 @@ impl World {
         let env = made.map_err(|error| raised(py, Kind::Option, error.to_string()))?;
         let spec = env.spec().clone();
         let long = spec.observation.picture().is_some();
-        let one = One { action: spec.action.zero(), lane: Lane::new(env, Autoreset::Disabled, None) };
+        let (action, lane) = (spec.action.zero(), Lane::new(env, Autoreset::Disabled, None));
+        let one = One { action, lane, journal: Journal::new(MOST_OF_ONE) };
         Ok(World { one: Mutex::new(one), spec, long })
     }
 
@@ -115,12 +177,13 @@ impl World {
         options: Vec<(String, String)>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut one = hold(py, &self.one, "world")?;
-        let lane = &mut one.lane;
+        let One { lane, journal, .. } = &mut *one;
         for (name, value) in &options {
             lane.reset_option(name, value).map_err(|error| of_world(py, &error))?;
         }
         let reset = |lane: &mut Lane| lane.reset(seed);
         caught(py, || if self.long { py.detach(|| reset(lane)) } else { reset(lane) })?;
+        journal.reset(seed, &options, seed.is_some());
         arrays::observation(py, one.lane.observation())
     }
 
@@ -131,11 +194,21 @@ impl World {
         action: &Bound<'py, PyAny>,
     ) -> PyResult<(Bound<'py, PyAny>, f64, bool, bool)> {
         let mut one = hold(py, &self.one, "world")?;
-        let One { lane, action: taken } = &mut *one;
+        let One { lane, action: taken, journal } = &mut *one;
         arrays::action(&self.spec.action, action, taken)?;
         let step = |lane: &mut Lane| lane.step(taken.as_action());
         let step = caught(py, || if self.long { py.detach(|| step(lane)) } else { step(lane) })?;
-        let step = step.map_err(|error| of_world(py, &error))?;
+        let step = step.map_err(|error| {
+            // An action that does not fit, or no episode to step, changes nothing.
+            if !matches!(error, EnvError::NeedsReset { .. }) && !is_of_action(&error) {
+                journal.lose();
+            }
+            of_world(py, &error)
+        })?;
+        match taken.as_action() {
+            Action::Continuous(numbers) => journal.step(numbers),
+            Action::Discrete(choice) => journal.step(&[choice as f64]),
+        }
         Ok((arrays::observation(py, lane.observation())?, step.reward, step.terminated, step.truncated))
     }
 
@@ -149,10 +222,77 @@ impl World {
         Ok(arrays::array(py, &[height, width, 3], view.rgb())?.into_any())
     }
 
+    /// A copy in which the same episode runs.
+    fn copy(&self, py: Python<'_>) -> PyResult<Self> {
+        let one = hold(py, &self.one, "world")?;
+        let copied = caught(py, || one.clone())?;
+        Ok(World { one: Mutex::new(copied), spec: self.spec.clone(), long: self.long })
+    }
+
+    /// What [`World::replay`] takes: of each reset its seed, its options and the number of steps that follow, and all actions.
+    /// `None` when that is not known.
+    fn history<'py>(&self, py: Python<'py>) -> PyResult<Option<History<'py, Option<u64>>>> {
+        let one = hold(py, &self.one, "world")?;
+        let Journal { resets, actions, lost, .. } = &one.journal;
+        Ok((!lost).then(|| (resets.clone(), PyArray1::from_slice(py, actions))))
+    }
+
+    /// Does what happened to another world.
+    fn replay(
+        &self,
+        py: Python<'_>,
+        resets: Vec<(Option<u64>, Vec<(String, String)>, usize)>,
+        actions: Vec<f64>,
+    ) -> PyResult<()> {
+        let mut one = hold(py, &self.one, "world")?;
+        let One { lane, action: taken, journal } = &mut *one;
+        let width = if self.spec.action.is_discrete() { 1 } else { self.spec.action.len() };
+        if resets
+            .iter()
+            .map(|(.., steps)| *steps)
+            .try_fold(0, usize::checked_add)
+            .and_then(|all| all.checked_mul(width))
+            != Some(actions.len())
+        {
+            return Err(raised(py, Kind::Option, "the saved world has another number of actions than steps"));
+        }
+        let mut actions = actions.chunks_exact(width.max(1));
+        for (seed, options, steps) in resets {
+            for (name, value) in &options {
+                lane.reset_option(name, value).map_err(|error| of_world(py, &error))?;
+            }
+            caught(py, || py.detach(|| lane.reset(seed)))?;
+            journal.reset(seed, &options, seed.is_some());
+            for numbers in actions.by_ref().take(steps) {
+                if self.spec.action.is_discrete() {
+                    *taken = ActionBuf::Discrete(numbers[0] as usize);
+                } else {
+                    *taken = ActionBuf::Continuous(numbers.to_vec());
+                }
+                let step = caught(py, || py.detach(|| lane.step(taken.as_action())))?;
+                step.map_err(|error| of_world(py, &error))?;
+                journal.step(numbers);
+            }
+            py.check_signals()?;
+        }
+        Ok(())
+    }
+
     /// The current observation again.
     fn observation<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         arrays::observation(py, hold(py, &self.one, "world")?.lane.observation())
     }
+}
+
+/// What happened to a world: resets and actions; see [`World::history`].
+type History<'py, S> = (Vec<(S, Vec<(String, String)>, usize)>, Bound<'py, PyArray1<f64>>);
+
+/// Whether an error says that an action does not fit.
+const fn is_of_action(error: &EnvError) -> bool {
+    matches!(
+        error,
+        EnvError::ActionLength { .. } | EnvError::ActionKind { .. } | EnvError::ActionNotFinite { .. }
+    )
 }
 
 /// How often this process was forked.
@@ -176,7 +316,11 @@ struct Many {
     worlds: VectorWorld,
     numbers: Vec<f64>,
     choices: Vec<usize>,
+    journal: Journal<BatchReset>,
 }
+
+/// The seeds of a reset of a batch, and its mask.
+type BatchReset = (Vec<Option<u64>>, Option<Vec<bool>>);
 
 /// Rewards, terminations and truncations of a batch, and the indices of the worlds whose episode ended.
 type Outcomes<'py> =
@@ -208,7 +352,8 @@ impl Worlds {
         let env = made.map_err(|error| raised(py, Kind::Option, error.to_string()))?;
         let worlds = caught(py, || VectorWorld::new(&*env, count, threads, autoreset, max_steps))?;
         let worlds = worlds.map_err(|error| of_worlds(py, &error))?;
-        let many = Many { worlds, numbers: vec![], choices: vec![] };
+        let journal = Journal::new(MOST_OF_MANY);
+        let many = Many { worlds, numbers: vec![], choices: vec![], journal };
         Ok(Worlds { all: Mutex::new(Some(many)), born: FORKS.load(Ordering::Relaxed) })
     }
 
@@ -233,9 +378,11 @@ impl Worlds {
         batch: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let mut held = self.held(py)?;
-        let Many { worlds, .. } = open(py, &mut held)?;
+        let Many { worlds, journal, .. } = open(py, &mut held)?;
         let reset = caught(py, || py.detach(|| worlds.reset(&seeds, mask.as_deref(), &options)))?;
         reset.map_err(|error| of_worlds(py, &error))?;
+        let anew = mask.is_none() && seeds.iter().all(Option::is_some);
+        journal.reset((seeds, mask), &options, anew);
         observe(py, worlds, batch)
     }
 
@@ -247,7 +394,7 @@ impl Worlds {
         batch: &Bound<'py, PyAny>,
     ) -> PyResult<Outcomes<'py>> {
         let mut held = self.held(py)?;
-        let Many { worlds, numbers, choices } = open(py, &mut held)?;
+        let Many { worlds, numbers, choices, journal } = open(py, &mut held)?;
         numbers.clear();
         choices.clear();
         let (count, space) = (worlds.count(), worlds.spec().action.clone());
@@ -271,7 +418,17 @@ impl Worlds {
         }
         let actions = if space.is_discrete() { Actions::Choices(choices) } else { Actions::Numbers(numbers) };
         let stepped = caught(py, || py.detach(|| worlds.step(actions)))?;
-        stepped.map_err(|error| of_worlds(py, &error))?;
+        stepped.map_err(|error| {
+            // The others were stepped.
+            journal.lose();
+            of_worlds(py, &error)
+        })?;
+        if space.is_discrete() {
+            let choices: Vec<f64> = choices.iter().map(|&choice| choice as f64).collect();
+            journal.step(&choices);
+        } else {
+            journal.step(&*numbers);
+        }
         observe(py, worlds, batch)?;
         let (mut rewards, mut terminated, mut truncated) = (vec![], vec![], vec![]);
         let mut over = vec![];
@@ -323,6 +480,22 @@ impl Worlds {
         let drawn = caught(py, || worlds.render(index, &mut view))?;
         drawn.map_err(|error| of_worlds(py, &error))?;
         Ok(arrays::array(py, &[height, width, 3], view.rgb())?.into_any())
+    }
+
+    /// A copy in which the same episodes run, with threads of its own.
+    fn copy(&self, py: Python<'_>) -> PyResult<Self> {
+        let mut held = self.held(py)?;
+        let Many { worlds, journal, .. } = open(py, &mut held)?;
+        let worlds = caught(py, || worlds.copy())?;
+        let many = Many { worlds, numbers: vec![], choices: vec![], journal: journal.clone() };
+        Ok(Worlds { all: Mutex::new(Some(many)), born: FORKS.load(Ordering::Relaxed) })
+    }
+
+    /// As [`World::history`], with the seeds and the mask of every reset of the batch.
+    fn history<'py>(&self, py: Python<'py>) -> PyResult<Option<History<'py, BatchReset>>> {
+        let mut held = self.held(py)?;
+        let Journal { resets, actions, lost, .. } = &open(py, &mut held)?.journal;
+        Ok((!lost).then(|| (resets.clone(), PyArray1::from_slice(py, actions))))
     }
 
     /// Ends the threads. Later calls raise.

@@ -1,8 +1,12 @@
 """Agents and jobs: what the commands do, from Python."""
 
+import hashlib
 import json
 import pickle
+import re
 import threading
+import tomllib
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -37,7 +41,176 @@ def test_an_agent_acts_shows_what_it_attends_to_and_pickles():
     assert np.array_equal(agent.act(observation), action) and not np.array_equal(second, action), "its memory counts"
     # The champion's controller is larger than the published one.
     assert sum(values.size for values in agent.parameters.values()) == 8195
-    assert "attention-agent" in agent._repr_html_()
+    assert "attention-agent" in agent._repr_html_() and agent.sha256 in agent._repr_html_()
+    assert len(repr(seen)) < 200 and "529 patches" in repr(seen)
+
+
+def test_the_digest_of_an_agent_is_that_of_its_file(tmp_path):
+    agent = foveate.load()
+    agent.save(tmp_path / "mine.safetensors")
+    assert agent.sha256 == hashlib.sha256((tmp_path / "mine.safetensors").read_bytes()).hexdigest()
+    # A file's own bytes count, however they are written.
+    champion = Path(__file__).parents[3] / "champions" / "door-key-5x5.safetensors"
+    loaded = foveate.load(champion)
+    assert loaded.sha256 == hashlib.sha256(champion.read_bytes()).hexdigest()
+    moved = foveate.load(tmp_path / "mine.safetensors")
+    (tmp_path / "mine.safetensors").write_bytes(champion.read_bytes())
+    assert moved.sha256 == agent.sha256, "another file is there now"
+
+
+@pytest.mark.parametrize("name", ["foveate/DoorKey-5x5-v0", "MiniGrid-DoorKey-5x5-v0"])
+def test_the_champion_of_door_key_acts_on_what_minigrid_shows(name):
+    if name.startswith("MiniGrid"):
+        pytest.importorskip("minigrid")
+    agent, env = foveate.load("door-key-5x5"), gymnasium.make(name)
+    expected = foveate.evaluate(agent, seeds=range(5)).returns
+    assert expected.min() > 0.9
+    for seed, total in enumerate(expected):
+        observation, _ = env.reset(seed=seed)
+        agent.reset()
+        got, over = 0.0, False
+        while not over:
+            observation, reward, terminated, truncated, _ = env.step(agent.act(observation))
+            got, over = got + reward, terminated or truncated
+        assert got == total
+    # In bits and with its own five actions, it is as before.
+    own = gymnasium.make("foveate/DoorKey-5x5-v0", picture="one-hot", actions="five")
+    observation, _ = own.reset(seed=0)
+    agent.reset()
+    over = False
+    while not over:
+        observation, reward, terminated, truncated, _ = own.step(agent.act(observation))
+        over = terminated or truncated
+    assert reward == expected[0]
+    with pytest.raises(foveate.FoveateError, match="codes up to .255"):
+        agent.act(np.full((7, 7, 3), 255, np.uint8))
+
+
+def test_champions_are_named_by_their_worlds():
+    for name in ("door-key-5x5", "car-racing"):
+        assert foveate.load(name).world == name
+
+
+def test_keywords_that_there_are_not_are_named():
+    for call, said in [
+        (lambda: foveate.train("car-racing", sede=3), r"^train\(\) has no keyword 'sede'; did you mean seed\? it has: world, preset"),
+        (lambda: foveate.evaluate(pictur="fast"), r"^evaluate\(\) has no keyword 'pictur'; did you mean picture\?"),
+        (lambda: foveate.stress(shift_row="all"), r"^stress\(\) has no keyword 'shift_row'; did you mean shift_rows\?"),
+        (lambda: foveate.load(pictures="fast"), r"^load\(\) has no keyword 'pictures'; did you mean picture\?"),
+    ]:
+        with pytest.raises(TypeError, match=said):
+            call()
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: foveate.evaluate(episodes=0), ["episodes"]),
+    (lambda: foveate.evaluate(episodes=10**12), ["episodes"]),
+    (lambda: foveate.train("car-racing", set={"no.such.key": 1}), ["no"]),
+    (lambda: foveate.train("car-racing", steps=0), ["steps"]),
+    (lambda: foveate.train("gym:no_such_module:World-v0"), ["no_such_module"]),
+    (lambda: foveate.load("no such file"), ["no such file"]),
+    (lambda: foveate.evaluate("no such file"), ["no such file"]),
+    (lambda: foveate.evaluate(world="car-racin"), ["car-racin"]),
+    (lambda: foveate.resume("no such run"), ["no such run"]),
+    (lambda: foveate.watch(out="a.txt"), ["a.txt"]),
+    (lambda: foveate.stress(variants="no-such"), ["no-such"]),
+    (lambda: foveate.explain("random-actions", "cartpole-swingup-harder", out="/proc/no"), []),
+    (lambda: foveate.envs.World("no-such-world"), ["no-such-world"]),
+])
+def test_messages_name_things_of_python(call, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(Exception) as caught:
+        call()
+    said = str(caught.value)
+    assert all(word in said for word in words) and "\n" not in said, said
+    assert not re.search(r"(^|\s)--[a-z]|the settings? `|the task `", said), said
+
+
+def test_values_of_a_configuration_are_written_as_toml():
+    from foveate.jobs import _toml
+
+    value = {
+        "text": 'a "b"\n\x7f é 🜁', "yes": True, "no": False, "number": 2000, "share": 0.25, "small": 1e-7, "many": float("inf"),
+        "list": [1, [2, 3]], "inside": {"a.b": {"c": np.float32(0.5)}}, "array": np.arange(3), "empty": {},
+    }
+    read = tomllib.loads("x = " + _toml(value, "x"))["x"]
+    assert read == {**value, "inside": {"a.b": {"c": 0.5}}, "array": [0, 1, 2]}
+    for wrong, said in [(None, "is None"), ({"a": [None]}, "is None"), (object(), "of object"), (2**70, "64 bits")]:
+        with pytest.raises(foveate.errors.OptionError, match=f"set: key.*{said}"):
+            _toml(wrong, "key")
+
+
+def test_a_row_that_fails_leaves_the_table():
+    class Mine(Exception):
+        pass
+
+    def policy(observation):
+        # Neighbouring pixels of a plain picture are alike.
+        if np.abs(np.diff(observation[:80].astype(int), axis=0)).mean() > 20:
+            raise Mine("too rough")
+        return [0.0, 0.1, 0.0]
+
+    def raising(_):
+        raise Mine("too rough")
+
+    rows = {"shift_rows": "hue:1,noise:5", "variants": "none", "episodes": 1, "max_steps": 3, "picture": "fast"}
+    with pytest.warns(RuntimeWarning, match="1 of 3 rows failed; the first is noise:5: .*too rough"):
+        table = foveate.stress(policy, "car-racing", **rows)
+    found = {row["name"]: row for row in table.rows}
+    assert list(found) == ["original", "hue:1", "noise:5"]
+    assert found["noise:5"]["failed"] and "too rough" in found["noise:5"]["skipped"] and found["noise:5"]["returns"] == []
+    assert len(found["hue:1"]["returns"]) == 1 and "failed" not in found["hue:1"]
+    assert "| noise:5 | failed |" in str(table) and "failed: noise:5:" in str(table) and table.failed.startswith("1 of 3")
+    with pytest.raises(Mine, match="too rough"):
+        foveate.stress(raising, "car-racing", **rows)
+
+
+def test_events_are_told_and_may_stop_a_job(tmp_path, capfd):
+    events = []
+    run = foveate.train("cartpole-swingup-harder", config=short(tmp_path), runs=tmp_path, name="told", seed=5, steps=4000, videos=False,
+                        workers=1, callback=events.append)
+    kinds = [event["event"] for event in events]
+    assert kinds[0] == "begins" and kinds[-1] == "finished" and "generation" in kinds and "report" in kinds
+    assert events[0]["seed"] == 5 and events[0]["steps"] == 4000 and events[-1]["folder"] == str(run.folder)
+    generations = [event for event in events if event["event"] == "generation"]
+    assert len(generations) == len(run.history["generation"])
+    assert generations[-1]["run_steps"] + generations[-1]["run_steps_left"] >= 4000 and generations[0]["seconds"] >= 0
+    assert all(threading.current_thread() is threading.main_thread() for _ in events)
+
+    class Enough(Exception):
+        pass
+
+    def stop(event):
+        assert threading.current_thread() is threading.main_thread()
+        if event["event"] == "generation":
+            raise Enough
+
+    with pytest.raises(Enough):
+        foveate.train("cartpole-swingup-harder", config=short(tmp_path), runs=tmp_path, name="stopped", steps=10**7, callback=stop)
+    resumed = []
+    assert not (tmp_path / "stopped" / "report.json").exists()
+    with pytest.raises(Enough):
+        foveate.resume(tmp_path / "stopped", callback=lambda event: (resumed.append(event), stop(event)))
+    assert resumed[0]["event"] == "resumes"
+    capfd.readouterr()
+    foveate.evaluate(episodes=2, max_steps=5)
+    assert capfd.readouterr() == ("", ""), "in a pipe nothing is shown unless asked for"
+    shown = []
+    foveate.stress(variants="bar", episodes=1, max_steps=5, progress=True, callback=shown.append)
+    assert "row 2 of 2: bar" in capfd.readouterr().err and [event["row"] for event in shown if event["event"] == "row"] == ["original", "bar"]
+    foveate.watch(out=tmp_path / "a.gif", steps=3, progress=False, callback=shown.append)
+    assert shown[-1]["event"] == "frame" and capfd.readouterr().err == ""
+    with pytest.raises(foveate.errors.OptionError, match="seed is given twice"):
+        foveate.train("car-racing", seed=1, set={"seed": 2})
+
+
+def test_results_are_shown_in_a_notebook(tmp_path):
+    report = foveate.evaluate(episodes=2, max_steps=5)
+    page = report._repr_html_()
+    assert page.startswith("<table>") and f"{report.mean:.1f}" in page and "2</td>" in page
+    for name in ("a.png", "a.gif", "a.mp4"):
+        film = foveate.watch(out=tmp_path / name, **({"at": 2} if name == "a.png" else {"steps": 2}))
+        assert "max-width: 100%" in film._repr_html_()
 
 
 def test_an_evaluation_is_that_of_the_command_and_of_gymnasium():
@@ -154,11 +327,8 @@ def test_two_threads_may_ask_one_agent():
     assert not wrong
 
 
-def test_films_and_training(tmp_path):
-    film = foveate.watch(out=tmp_path / "a.png", at=10)
-    assert film.file.read_bytes().startswith(b"\x89PNG") and "<img" in film._repr_html_()
-    film = foveate.watch(out=tmp_path / "a.gif", steps=5)
-    assert (film.frames, film.steps, film.ended) == (6, 5, False)
+def short(tmp_path):
+    """A configuration of a training that takes a second."""
     config = tmp_path / "short.toml"
     config.write_text("""
 version = 1
@@ -185,7 +355,15 @@ population = 8
 sigma = 0.1
 patience = "off"
 """)
-    run = foveate.train("cartpole-swingup-harder", config=config, runs=tmp_path, name="short", set={"seed": 3})
+    return config
+
+
+def test_films_and_training(tmp_path):
+    film = foveate.watch(out=tmp_path / "a.png", at=10)
+    assert film.file.read_bytes().startswith(b"\x89PNG") and "<img" in film._repr_html_()
+    film = foveate.watch(out=tmp_path / "a.gif", steps=5)
+    assert (film.frames, film.steps, film.ended) == (6, 5, False)
+    run = foveate.train("cartpole-swingup-harder", config=short(tmp_path), runs=tmp_path, name="short", set={"seed": 3})
     assert run.finished and run.best.world == "cartpole-swingup-harder"
     history = run.history
     assert len(history["generation"]) > 1 and history["generation"].dtype == np.float64

@@ -47,3 +47,12 @@ def test_the_reference_is_that_of_the_sources():
     page = Path(__file__).parents[3] / "docs" / "python-api.md"
     made = subprocess.run([sys.executable, tool, SOURCES], capture_output=True, text=True, check=True).stdout
     assert page.read_text() == made, "run: python python/api_reference.py crates/foveate-py/python/foveate > docs/python-api.md"
+
+
+def test_type_checkers_see_every_keyword():
+    """No function takes any keyword at all, which a type checker would let pass."""
+    for name in [*foveate.jobs.__all__, "load"]:
+        one = getattr(foveate, name)
+        if inspect.isfunction(one):
+            kinds = {parameter.kind for parameter in inspect.signature(one).parameters.values()}
+            assert inspect.Parameter.VAR_KEYWORD not in kinds, name

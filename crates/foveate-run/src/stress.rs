@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use foveate_core::hint::Setting;
-use foveate_core::{ActContext, ActMode, Agent, Env, episode_seed};
+use foveate_core::{ActContext, ActMode, Agent, Env, EvaluateError, episode_seed};
 use foveate_envs::registry::EnvRequest;
 
 use crate::budget::Need;
@@ -32,6 +32,7 @@ use crate::weights::AgentFile;
 use crate::workers::Stop;
 use crate::worlds;
 use keep::{Keeper, RowResult};
+use table::NoResult;
 
 pub use conditions::{Condition, What, conditions, fitting_shifts, severities};
 pub use looks::looks;
@@ -150,9 +151,11 @@ pub struct Effort {
 
 /// Runs every agent in every condition.
 ///
+/// A row in which the world or the agent reports an error has that error in place of a result, see [`StressTable::failed`].
+///
 /// # Errors
-/// When there is nothing to do, a world or an agent reports an error, the folder cannot be written, or the
-/// user asked to stop: the finished rows are then stored.
+/// When there is nothing to do, no row has a result, the folder cannot be written, or the user asked to stop: the finished rows
+/// are then stored.
 pub fn run(
     request: &StressRequest<'_>,
     stop: &Stop,
@@ -190,6 +193,7 @@ pub fn run(
     let keeper = request.folder.map(Keeper::open).transpose()?;
     let mut effort = Effort::default();
     let (mut done, mut kept) = (0, 0);
+    let mut first_error = None;
     let mut columns = vec![];
     for contender in agents {
         let mut outcomes = vec![];
@@ -222,23 +226,38 @@ pub fn run(
                 };
                 let plain = held.first().filter(|_| number > 0);
                 if let Some(why) = not_for(&contender.tested, &**env, plain.map(|env| &**env))? {
-                    Err(why)
+                    Err(NoResult { why, failed: false })
                 } else {
                     let outcome = run_row(request, contender, &**env, name, stop, &mut effort);
                     let outcome = outcome.map_err(|error| match &contender.tested {
                         Tested::File(file) => fit::with_picture(error, &condition.in_world(world), file),
                         Tested::Own(_) => error,
-                    })?;
-                    if let Some((keeper, key)) = &kept_as {
-                        keeper.keep(key, &outcome)?;
+                    });
+                    match outcome {
+                        Ok(outcome) => {
+                            if let Some((keeper, key)) = &kept_as {
+                                keeper.keep(key, &outcome)?;
+                            }
+                            Ok(outcome)
+                        }
+                        Err(error @ RunError::Evaluate(EvaluateError::Stopped)) => return Err(error),
+                        Err(error) if stop.asked() => return Err(error),
+                        Err(error) => {
+                            let why = error.to_string();
+                            first_error.get_or_insert(error);
+                            Err(NoResult { why, failed: true })
+                        }
                     }
-                    Ok(outcome)
                 }
             };
             outcomes.push(outcome);
             done += 1;
         }
         columns.push(AgentColumn::new(contender, world, conditions, outcomes));
+    }
+    let any = columns.iter().flat_map(|column| &column.rows).any(|row| row.skipped.is_none());
+    if let Some(error) = first_error.filter(|_| !any) {
+        return Err(error);
     }
     Ok((StressTable::new(request, columns), effort))
 }

@@ -125,6 +125,17 @@ impl VectorWorld {
         Ok(VectorWorld { pool: Pool::new("world", threads.min(count), lanes), spec: env.spec().clone() })
     }
 
+    /// A copy in which the same episodes run, on as many threads of its own.
+    pub fn copy(&self) -> Self {
+        let copied = |index| {
+            let Slot { lane, action, outcome, .. } = &*self.slot(index);
+            let (lane, action, outcome) = (lane.clone(), action.clone(), outcome.clone());
+            Mutex::new(Slot { lane, task: Task::Nothing, action, outcome })
+        };
+        let lanes = Lanes { slots: (0..self.count()).map(copied).collect(), next: AtomicUsize::new(0) };
+        VectorWorld { pool: Pool::new("world", self.threads(), lanes), spec: self.spec.clone() }
+    }
+
     /// The spec of each world.
     pub const fn spec(&self) -> &EnvSpec {
         &self.spec

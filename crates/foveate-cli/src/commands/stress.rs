@@ -121,15 +121,17 @@ impl Stress {
         if let Some(folder) = &self.out {
             write_all(&table, folder)?;
         }
+        let failed = table.failed().map_or(Ok(()), |why| Err(anyhow!("{why}")));
         if self.json {
-            return Ok(out::say_json(&as_json(&table, effort)?)?);
+            out::say_json(&as_json(&table, effort)?)?;
+            return failed;
         }
         out::say(table.markdown().trim_end())?;
         out::say(&format!("\n{}", cost(effort)))?;
         if let Some(folder) = &self.out {
             out::next(&[&format!("look at {} and the table beside it", folder.join("table.svg").display())])?;
         }
-        Ok(())
+        failed
     }
 
     fn contact_sheet(&self, agent: &Contender, world: &EnvRequest, path: &Path) -> anyhow::Result<()> {

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import html
 import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,12 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
+from ._keywords import keywords
 from .envs import describe
+from .errors import OptionError
 
 __all__ = ["Agent", "Attention", "load"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Attention:
     """What a decision attended to.
 
@@ -43,10 +48,30 @@ class Attention:
     #: ``[K]``: the rank of each selected token, 0 for the most important.
     ranks: npt.NDArray[Any] | None
 
+    def __repr__(self) -> str:
+        heads, queries, tokens = self.weights.shape
+        chosen = "" if self.selected is None else f", {len(self.selected)} selected"
+        return f"<foveate.Attention on {tokens} {self.tokens}, shape {self.shape}, {heads} heads, {queries} queries{chosen}>"
+
     @property
     def importance(self) -> npt.NDArray[np.float32]:
         """``[tokens]``: the sum of absolute weights over heads and queries."""
         return np.abs(self.weights).sum(axis=(0, 1))
+
+
+#: What MiniGrid shows: kind, colour and state of the cells before the agent.
+_VIEW = (7, 7, 3)
+#: How many kinds, colours and states there are.
+_BITS = np.array([11, 6, 3])
+
+
+def _bits(view: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """``[7, 7, 20]``: a bit for each kind, colour and state of ``view``."""
+    if (view >= _BITS).any():
+        worst = [int(code) for code in view.reshape(-1, 3).max(axis=0)]
+        raise OptionError(f"the observation has codes up to {worst}; MiniGrid's kinds, colours and states are below {_BITS.tolist()}")
+    parts = [np.eye(count, dtype=np.uint8)[view[..., part]] for part, count in enumerate(_BITS)]
+    return np.concatenate(parts, axis=-1)
 
 
 class Agent:
@@ -61,6 +86,8 @@ class Agent:
     def __init__(self, native: _native.Agent) -> None:
         self._native = native
         self._about: dict[str, Any] = native.about()
+        self._one_hot = self._about["picture"] == "one-hot" and tuple(self._about["spec"]["observation"][1]) == (*_VIEW[:2], _BITS.sum())
+        self._five = self._about["spec"]["action"] == ("discrete", 5)
 
     @property
     def kind(self) -> str:
@@ -78,6 +105,31 @@ class Agent:
         return self._about["world"]
 
     @property
+    def sha256(self) -> str:
+        """SHA-256 of the weight file: of `source` if that is a file, else of the one that `save` writes."""
+        with contextlib.suppress(OSError, ValueError):
+            if os.path.isfile(self.source):
+                with open(self.source, "rb") as file:
+                    written = file.read()
+                    # The file may be another one by now.
+                    if self._native.is_of(written):
+                        return hashlib.sha256(written).hexdigest()
+        return hashlib.sha256(self._native.to_bytes()[0]).hexdigest()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the weight file, which `load` and the command take."""
+        folder = os.path.dirname(os.path.abspath(path))
+        written = self._native.to_bytes()[0]
+        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+            try:
+                file.write(written)
+                file.close()
+                os.replace(file.name, path)
+            except BaseException:
+                os.unlink(file.name)
+                raise
+
+    @property
     def parameters(self) -> dict[str, npt.NDArray[np.float32]]:
         """All parameters by name, in the shapes of their layers."""
         return self._native.parameters()
@@ -91,8 +143,17 @@ class Agent:
 
         ``reward`` is that of the last step; few agents use it. Returns the action: float64 numbers, or a choice.
 
+        An agent of a world of MiniGrid also takes what MiniGrid shows, ``uint8 [7, 7, 3]`` or the dict with it as ``image``, where it was
+        trained on the same view in bits (``one-hot``): its choice is then one of MiniGrid's seven.
+
         Raises `FoveateError` for an observation of another shape or type.
         """
+        if self._one_hot:
+            seen = observation.get("image") if isinstance(observation, Mapping) else observation
+            if getattr(seen, "shape", None) == _VIEW and getattr(seen, "dtype", None) == np.uint8:
+                choice = self._native.act(_bits(np.asarray(seen)), reward)
+                # The five actions leave out "drop" and "done".
+                return 5 if choice == 4 and self._five else choice
         return self._native.act(observation, reward)
 
     @property
@@ -110,7 +171,7 @@ class Agent:
     def _repr_html_(self) -> str:
         rows = {
             "agent": self.kind, "world": self.world, "parameters": f"{self._about['parameters']:,}",
-            "weights": self.source, "SHA-256": self._about["sha256"],
+            "weights": self.source, "SHA-256 of the file": self.sha256,
         }
         cells = "".join(f"<tr><th>{name}</th><td>{html.escape(str(value))}</td></tr>" for name, value in rows.items())
         return f"<table>{cells}</table>"
@@ -120,6 +181,7 @@ def _restored(weights: bytes, source: str, world: dict[str, Any]) -> Agent:
     return Agent(_native.Agent.from_bytes(weights, source, world))
 
 
+@keywords
 def load(
     name: str | os.PathLike[str] | None = None,
     world: str | None = None,

@@ -6,11 +6,15 @@
     env = gymnasium.make("foveate/CarRacing-v3")
     envs = gymnasium.make_vec("foveate/CarRacing-v3", num_envs=8, picture="fast")
 
-Any other native world, such as ``four-rooms``, is `World` or `VectorEnv` with its name.
+Any other native world, such as ``take-cover``, is `World` or `VectorEnv` with its name.
+
+Copies (`copy.copy`, `copy.deepcopy`) and pickles of a running world keep its episode: they go on as the original does. A pickle has
+the actions since the last seed and plays them again where it is read; of a world that has had too many, it is an error.
 """
 
 from __future__ import annotations
 
+import copy as copying
 import enum
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,11 +24,10 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
-from gymnasium.utils import EzPickle
 from gymnasium.vector.utils import batch_space
 
 from . import _native
-from .errors import OptionError
+from .errors import FoveateError, OptionError
 
 #: Whether this Gymnasium, 1.1 or newer, knows batches of worlds as `VectorEnv` is one. Single worlds work from 0.29 on.
 _BATCHES = hasattr(gymnasium.vector, "AutoresetMode")
@@ -42,7 +45,7 @@ else:
 
     _VectorEnv = gymnasium.vector.VectorEnv
 
-__all__ = ["CarRacing", "CartPoleSwingUpHarder", "DMControl", "DoorKey", "VectorEnv", "World", "register"]
+__all__ = ["CarRacing", "CartPoleSwingUpHarder", "DMControl", "DoorKey", "MiniGrid", "VectorEnv", "World", "register"]
 
 #: Numbers of the register that the time limits of the registered worlds come from.
 _CAR_RACING_STEPS = 1000
@@ -117,7 +120,69 @@ def _check_seed(seed: int) -> int:
     return seed
 
 
-class World(gymnasium.Env[Any, Any], EzPickle):
+def _modes(described: Mapping[str, Any]) -> list[str]:
+    """The render modes of a world: one that shows no pixels has none of its own to give."""
+    return [mode for mode in _MODES if mode != "state_pixels" or described["picture"]]
+
+
+def _check_mode(render_mode: str | None, modes: list[str], what: str) -> None:
+    if render_mode is None or render_mode in modes:
+        return
+    if render_mode == "state_pixels" and render_mode in _MODES:
+        raise OptionError(
+            f"render_mode='state_pixels' is the picture that the agent sees, and {what} shows none; choose from {', '.join(modes)}"
+        )
+    raise OptionError(f"no render_mode of {what} is called {render_mode!r}; choose from {', '.join(modes)}")
+
+
+class _Copied:
+    """Copies and pickles of an object whose state is in native code."""
+
+    #: What is made anew: the native part, and what belongs to this process.
+    _anew: tuple[str, ...] = ("_native",)
+    _native: Any
+    _world: str
+
+    def _make_native(self) -> Any:
+        raise NotImplementedError
+
+    def __copy__(self) -> Any:
+        return copying.deepcopy(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        made = type(self).__new__(type(self))
+        memo[id(self)] = made
+        for name, value in self.__dict__.items():
+            made.__dict__[name] = None if name in self._anew else copying.deepcopy(value, memo)
+        made._native = self._native.copy()
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        history = self._native.history()
+        if history is None:
+            raise FoveateError(
+                f"{self._world} cannot be pickled now: it has had more steps since its last seed than a pickle keeps, or one that failed; "
+                "call reset(seed=...) first, or make a copy in this process with copy.deepcopy"
+            )
+        kept = {name: value for name, value in self.__dict__.items() if name not in self._anew}
+        return {**kept, "_history": history}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "_ezpickle_args" in state:  # of an older version, without an episode
+            type(self).__init__(self, *state["_ezpickle_args"], **state["_ezpickle_kwargs"])
+            return
+        kept = dict(state)
+        resets, actions = kept.pop("_history")
+        self.__dict__.update({name: None for name in self._anew})
+        self.__dict__.update(kept)
+        self._native = self._make_native()
+        self._replay(resets, actions)
+
+    def _replay(self, resets: list[Any], actions: npt.NDArray[np.float64]) -> None:
+        self._native.replay(resets, actions)
+
+
+class World(_Copied, gymnasium.Env[Any, Any]):
     """A native world.
 
     Args:
@@ -126,7 +191,8 @@ class World(gymnasium.Env[Any, Any], EzPickle):
         variant: changed looks of the world, as in ``"bar"`` or ``"blob:side=4"``; one or several.
         shifts: shifts of observations and actions, as in ``"noise:3"`` or ``"hue:2@200"``; one or several.
         options: options of the world by name, as in ``{"max_steps": 500}``.
-        render_mode: ``None``, ``"rgb_array"``, ``"human"`` (a window; needs pygame) or ``"state_pixels"`` (the observation).
+        render_mode: ``None``, ``"rgb_array"``, ``"human"`` (a window; needs pygame) or, of a world that shows a picture,
+            ``"state_pixels"`` (the observation).
 
     Raises:
         foveate.errors.OptionError: when a name or an option is unknown.
@@ -146,8 +212,12 @@ class World(gymnasium.Env[Any, Any], EzPickle):
         options: Mapping[str, Any] | None = None,
         render_mode: str | None = None,
     ) -> None:
-        EzPickle.__init__(self, world, picture, variant, shifts, options, render_mode)
         self._start(describe(world, picture, variant, shifts, options), render_mode)
+
+    _anew = ("_native", "_window")
+
+    def _make_native(self) -> _native.World:
+        return _native.World(self._request)  # type: ignore[arg-type]
 
     def _start(self, request: dict[str, Any], render_mode: str | None) -> None:
         if render_mode is not None and render_mode not in _MODES:
@@ -155,10 +225,12 @@ class World(gymnasium.Env[Any, Any], EzPickle):
         if render_mode == "human":
             _pygame()
         self._request = request
-        self._native = _native.World(request)
+        self._native = self._make_native()
         self._world: str = request["world"]
         described = self._native.spec()
-        self.metadata = {**type(self).metadata, "render_fps": round(described["fps"])}
+        modes = _modes(described)
+        _check_mode(render_mode, modes, self._world)
+        self.metadata = {**type(self).metadata, "render_modes": modes, "render_fps": round(described["fps"])}
         self.observation_space = _observation_space(described["observation"])
         self.action_space = _action_space(described["action"])
         self.render_mode = render_mode
@@ -249,17 +321,6 @@ class CarRacing(World):
         variant: str | Iterable[str] | None = None,
         shifts: str | Iterable[str] | None = None,
     ) -> None:
-        EzPickle.__init__(
-            self,
-            render_mode,
-            verbose,
-            lap_complete_percent,
-            domain_randomize,
-            continuous,
-            picture,
-            variant,
-            shifts,
-        )
         request = _car_racing(lap_complete_percent, domain_randomize, continuous, picture, variant, shifts)
         self._start(request, render_mode)
         self.continuous = continuous
@@ -299,6 +360,7 @@ class DoorKey(World):
         max_steps: steps after which an episode is truncated; ``None`` for MiniGrid's, 10 times the area.
         color, second_key: of door and key; a second key that does not fit. See ``foveate list worlds``.
         shifts, render_mode: see `World`.
+        actions: ``"all"`` seven of MiniGrid's, or ``"five"``: left, right, forward, pick up, toggle.
     """
 
     def __init__(
@@ -310,9 +372,9 @@ class DoorKey(World):
         second_key: str | None = None,
         shifts: str | Iterable[str] | None = None,
         render_mode: str | None = None,
+        actions: str = "all",
     ) -> None:
-        EzPickle.__init__(self, size, picture, max_steps, color, second_key, shifts, render_mode)
-        self._start(_door_key(size, picture, max_steps, color, second_key, shifts), render_mode)
+        self._start(_door_key(size, picture, max_steps, color, second_key, shifts, actions), render_mode)
 
 
 def _door_key(
@@ -322,10 +384,58 @@ def _door_key(
     color: str | None = None,
     second_key: str | None = None,
     shifts: str | Iterable[str] | None = None,
+    actions: str = "all",
 ) -> dict[str, Any]:
-    given = {"max_steps": max_steps, "color": color, "second_key": second_key}
+    return _minigrid(f"door-key-{size}x{size}", picture, max_steps, shifts, actions, color=color, second_key=second_key)
+
+
+#: MiniGrid's worlds other than DoorKey, by their names in MiniGrid.
+_MINIGRID = {
+    "Empty-5x5": "empty-5x5",
+    "Empty-Random-5x5": "empty-random-5x5",
+    "Empty-8x8": "empty-8x8",
+    "Empty-16x16": "empty-16x16",
+    "FourRooms": "four-rooms",
+    "LavaCrossingS9N1": "lava-crossing-9x9-1",
+    "LavaCrossingS9N2": "lava-crossing-9x9-2",
+    "LavaCrossingS9N3": "lava-crossing-9x9-3",
+    "LavaCrossingS11N5": "lava-crossing-11x11-5",
+    "SimpleCrossingS9N1": "simple-crossing-9x9-1",
+}
+
+
+class MiniGrid(World):
+    """A world of MiniGrid other than `DoorKey`, with the same observations.
+
+    Args:
+        world: its name, as ``foveate list worlds`` prints it: ``"four-rooms"``.
+        picture, max_steps, actions: see `DoorKey`.
+        shifts, render_mode: see `World`.
+    """
+
+    def __init__(
+        self,
+        world: str,
+        picture: str = "view",
+        max_steps: int | None = None,
+        shifts: str | Iterable[str] | None = None,
+        render_mode: str | None = None,
+        actions: str = "all",
+    ) -> None:
+        self._start(_minigrid(world, picture, max_steps, shifts, actions), render_mode)
+
+
+def _minigrid(
+    world: str,
+    picture: str = "view",
+    max_steps: int | None = None,
+    shifts: str | Iterable[str] | None = None,
+    actions: str = "all",
+    **more: Any,
+) -> dict[str, Any]:
+    given = {"max_steps": max_steps, "actions": None if actions == "all" else actions, **more}
     options = {name: value for name, value in given.items() if value is not None}
-    return describe(f"door-key-{size}x{size}", picture, None, shifts, options)
+    return describe(world, picture, None, shifts, options)
 
 
 class CartPoleSwingUpHarder(World):
@@ -338,13 +448,14 @@ class CartPoleSwingUpHarder(World):
         shifts, render_mode: see `World`.
     """
 
+    metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array"], "render_fps": 50}
+
     def __init__(
         self,
         redundant: bool = False,
         shifts: str | Iterable[str] | None = None,
         render_mode: str | None = None,
     ) -> None:
-        EzPickle.__init__(self, redundant, shifts, render_mode)
         self._start(_cartpole(redundant, shifts), render_mode)
 
 
@@ -393,7 +504,6 @@ class DMControl(World):
         shifts: str | Iterable[str] | None = None,
         render_mode: str | None = None,
     ) -> None:
-        EzPickle.__init__(self, task, picture, size, repeat, antialias, variant, shifts, render_mode)
         self._start(_dm_control(task, picture, size, repeat, antialias, variant, shifts), render_mode)
 
 
@@ -421,7 +531,7 @@ def _mode(given: str | AutoresetMode) -> AutoresetMode:
         raise OptionError(f"no autoreset_mode is called {given!r}; choose from {names}") from None
 
 
-class VectorEnv(_VectorEnv):
+class VectorEnv(_Copied, _VectorEnv):
     """A batch of copies of a native world, stepped together on several threads.
 
     What it returns equals what Gymnasium's ``SyncVectorEnv`` of the same worlds returns, in all three autoreset modes, with
@@ -435,7 +545,7 @@ class VectorEnv(_VectorEnv):
         threads: number of threads; 0 for one per core.
         copy: whether `reset` and `step` return a copy of the batch of observations, or the batch itself, which the next
             call overwrites.
-        render_mode: ``None``, ``"rgb_array"`` or ``"state_pixels"``.
+        render_mode: ``None``, ``"rgb_array"`` or, of a world that shows a picture, ``"state_pixels"``.
 
     Raises:
         foveate.errors.OptionError: when a name, a number or an option is unknown or out of range.
@@ -508,16 +618,18 @@ class VectorEnv(_VectorEnv):
                 raise OptionError(f"max_episode_steps is at least 1, or -1 for no limit, not {max_episode_steps}")
             max_episode_steps = None
         self.autoreset_mode = _mode(autoreset_mode)
-        self._native = _native.Worlds(
-            request, int(num_envs), int(threads), self.autoreset_mode.value, max_episode_steps
-        )
+        self._made = (request, int(num_envs), int(threads), self.autoreset_mode.value, max_episode_steps)
+        self._native = self._make_native()
         self._world: str = request["world"]
         described = self._native.spec()
+        modes = _modes(described)[1:]
+        _check_mode(render_mode, modes, f"a batch of {self._world}")
         self.num_envs = int(num_envs)
         self.copy = copy
         self.render_mode = render_mode
         self.metadata = {
             **type(self).metadata,
+            "render_modes": modes,
             "render_fps": round(described["fps"]),
             "autoreset_mode": self.autoreset_mode,
         }
@@ -531,6 +643,21 @@ class VectorEnv(_VectorEnv):
         self._options: tuple[str, ...] = ()
         self._seeds: list[int | None] = [None] * self.num_envs
         self.closed = False
+
+    def _make_native(self) -> _native.Worlds:
+        return _native.Worlds(*self._made)  # type: ignore[arg-type]
+
+    def _replay(self, resets: list[Any], actions: npt.NDArray[np.float64]) -> None:
+        batch = np.empty_like(self._batch)
+        space = self.single_action_space
+        discrete = isinstance(space, spaces.Discrete)
+        shape = (self.num_envs,) if discrete else (self.num_envs, *space.shape)  # type: ignore[misc]
+        turns = iter(actions.reshape(-1, *shape))
+        for (seeds, mask), options, steps in resets:
+            self._native.reset(seeds, mask, options, batch)
+            for _ in range(steps):
+                taken = next(turns)
+                self._native.step(taken.astype(np.int64) if discrete else taken, batch)
 
     @property
     def threads(self) -> int:
@@ -663,8 +790,14 @@ def car_racing_vec(num_envs: int = 1, verbose: bool = False, **kwargs: Any) -> V
 
 def door_key_vec(num_envs: int = 1, **kwargs: Any) -> VectorEnv:
     """`VectorEnv` of `DoorKey`, with the arguments of both; for ``gymnasium.make_vec``."""
-    own, rest = _split(["size", "picture", "max_steps", "color", "second_key", "shifts"], kwargs)
+    own, rest = _split(["size", "picture", "max_steps", "color", "second_key", "shifts", "actions"], kwargs)
     return _vector(num_envs, _door_key(**own), (), rest)
+
+
+def minigrid_vec(num_envs: int = 1, **kwargs: Any) -> VectorEnv:
+    """`VectorEnv` of `MiniGrid`, with the arguments of both; for ``gymnasium.make_vec``."""
+    own, rest = _split(["world", "picture", "max_steps", "shifts", "actions"], kwargs)
+    return _vector(num_envs, _minigrid(**own), (), rest)
 
 
 def cartpole_vec(num_envs: int = 1, **kwargs: Any) -> VectorEnv:
@@ -696,6 +829,13 @@ def register() -> None:
             entry_point="foveate.envs:DoorKey",
             vector_entry_point="foveate.envs:door_key_vec",
             kwargs={"size": size},
+        )
+    for name, world in _MINIGRID.items():
+        gymnasium.register(
+            f"foveate/{name}-v0",
+            entry_point="foveate.envs:MiniGrid",
+            vector_entry_point="foveate.envs:minigrid_vec",
+            kwargs={"world": world},
         )
     gymnasium.register(
         "foveate/CartPoleSwingUpHarder-v0",

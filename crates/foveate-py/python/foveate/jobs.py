@@ -2,17 +2,43 @@
 
 Every function runs without the interpreter's lock, on all cores, and ends early on Ctrl-C. ``who`` is an `Agent`, what `load` takes, or
 any function of yours from observation to action: see `evaluate`. ``world`` is the name of a world, such as ``"car-racing"``, an id
-of Gymnasium that begins with ``foveate/``, or an environment of `foveate.envs`. ``of_world`` completes a name: ``picture``, ``variant``,
-``shifts``, ``options`` and ``trust``, as for `load`.
+of Gymnasium that begins with ``foveate/``, or an environment of `foveate.envs`. ``picture``, ``variant``, ``shifts``, ``options`` and
+``trust`` complete a name, as for `load`.
+
+While it runs, a function shows a line of progress in a notebook and on a terminal (``progress=True`` shows it everywhere, ``False``
+nowhere) and calls ``callback`` in the caller's thread with each event, a dict. Its ``"event"`` says what the other fields are:
+
+==============  ================================================================================================
+event           fields
+==============  ================================================================================================
+``begins``      `train`: ``agent``, ``world``, ``picture``, ``steps``, ``seed``, ``folder``
+``resumes``     `resume`: ``folder``, ``generation``
+``generation``  ``generation``, ``steps``, ``stage``, ``start``, ``best``, ``mean``, ``length``, ``norm``, ``sigma``; and ``measures``, if any
+``validation``  ``generation``, ``steps``, ``n``, ``mean``, ``std``, ``ci95``, ``best`` (whether it is the best so far), ``tracks``
+``evaluation``  the same of separate episodes, with ``seeds`` and ``returns``
+``chosen``      ``stage``, ``generation``, ``mean``: the start with which a stage goes on
+``final``       a finalist; ``report``: the last one on unseen episodes
+``stopped``     ``folder``; ``finished``: ``folder``, ``best`` (the file)
+``note``        ``text``: something that a person should know; ``cluster``: ``workers``
+``episodes``    ``done``, ``of``: episodes of the current batch
+``row``         `stress`: ``done``, ``of``, ``agent``, ``row``: a row begins
+``phase``       `explain`: ``phase``, ``done`` (share, 0 to 1)
+``frame``       `watch`: ``done``: frames of the film
+==============  ================================================================================================
+
+Lines of the log (``generation`` to ``report``) also have ``seconds``, ``cpu_seconds``, ``run_steps`` and ``run_steps_left``. An exception
+of ``callback`` stops the job, safely as Ctrl-C does, and comes out.
 """
 
 from __future__ import annotations
 
 import html
 import json
+import math
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +48,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
+from ._keywords import keywords
+from ._progress import Listener, listener
 from .agents import Agent, load
 from .envs import request_of
 from .errors import OptionError
@@ -30,6 +58,19 @@ __all__ = ["Evaluation", "Film", "Report", "Run", "StressTable", "evaluate", "ex
 
 Policy = Callable[[Any], Any]
 Who = Agent | str | os.PathLike[str] | Policy | None
+Names = str | Iterable[str] | None
+
+
+def _described(
+    world: str | gymnasium.Env[Any, Any] | None,
+    picture: str | None,
+    variant: Names,
+    shifts: Names,
+    options: Mapping[str, Any] | None,
+    trust: bool,
+) -> dict[str, Any]:
+    given: dict[str, Any] = {"picture": picture, "variant": variant, "shifts": shifts, "options": options, "trust": trust or None}
+    return request_of(world, **{name: value for name, value in given.items() if value is not None})
 
 
 def _table(rows: list[dict[str, Any]]) -> Any:
@@ -87,12 +128,26 @@ class Evaluation:
         spread = "" if self.std is None else f" ± {self.std:.1f}"
         return f"{self.mean:.1f}{spread} over {len(self.returns)} episodes of {self.world}"
 
+    def _repr_html_(self) -> str:
+        spread = "" if self.std is None else f" ± {self.std:.1f}"
+        low, high = ("", "") if self.interval is None else self.interval
+        interval = "" if self.interval is None else f"{low:.1f} … {high:.1f}"
+        rows = {
+            "world": self.world, "agent": self.weights, "episodes": f"{len(self.returns):,}", "mean return": f"<b>{self.mean:.1f}</b>{spread}",
+            "95 % interval of the mean": interval, "lowest … highest": f"{self.returns.min():.1f} … {self.returns.max():.1f}",
+            "mean length": f"{self.lengths.mean():.0f} steps",
+        }
+        escaped = {name: text if name == "mean return" else html.escape(text) for name, text in rows.items() if text}
+        cells = "".join(f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in escaped.items())
+        return f"<table>{cells}</table>"
+
     def to_pandas(self) -> Any:
         """A table with a row for each episode."""
         rows = zip(self.returns, self.lengths, self.terminated, strict=True)
         return _table([{"return": r, "length": n, "terminated": t} for r, n, t in rows])
 
 
+@keywords
 def evaluate(
     who: Who = None,
     world: str | gymnasium.Env[Any, Any] | None = None,
@@ -105,7 +160,13 @@ def evaluate(
     draw_actions: bool = False,
     attention: Policy | None = None,
     reset: Callable[[], Any] | None = None,
-    **of_world: Any,
+    picture: str | None = None,
+    variant: Names = None,
+    shifts: Names = None,
+    options: Mapping[str, Any] | None = None,
+    trust: bool = False,
+    progress: bool | None = None,
+    callback: Listener | None = None,
 ) -> Evaluation:
     """Plays episodes and reports their returns: ``foveate eval``.
 
@@ -124,14 +185,18 @@ def evaluate(
 
     An exception of a function comes out as it is.
     """
-    described = request_of(world, **of_world)
+    described = _described(world, picture, variant, shifts, options, trust)
     native, workers = _who(who, described, attention, reset, workers)
     which, each = ((seed, episodes), False)
     if seeds is not None:
         if seeds.step != 1 or len(seeds) == 0:
             raise OptionError(f"seeds {seeds}; give a range of at least one seed, with step 1")
         which, each = (seeds.start, len(seeds)), True
-    report = json.loads(_native.evaluate(native, described, which, each, workers, max_steps, draw_actions))
+    tell, end = listener(callback, progress)
+    try:
+        report = json.loads(_native.evaluate(native, described, which, each, workers, max_steps, draw_actions, tell))
+    finally:
+        end()
     interval = report.get("ci95")
     return Evaluation(
         world=report["env"],
@@ -156,6 +221,8 @@ class StressTable:
     markdown: str = field(repr=False)
     #: Its picture, SVG.
     svg: str = field(repr=False)
+    #: What failed, in one line; ``None`` when every row came to its end. Such a row has ``failed`` and the error, ``skipped``.
+    failed: str | None = None
 
     @property
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -175,6 +242,7 @@ class StressTable:
         return self.svg
 
 
+@keywords
 def stress(
     who: Who | list[Who] = None,
     world: str | gymnasium.Env[Any, Any] | None = None,
@@ -188,20 +256,35 @@ def stress(
     max_steps: int | None = None,
     workers: int = 0,
     reset: Callable[[], Any] | None = None,
-    **of_world: Any,
+    picture: str | None = None,
+    variant: Names = None,
+    shifts: Names = None,
+    options: Mapping[str, Any] | None = None,
+    trust: bool = False,
+    progress: bool | None = None,
+    callback: Listener | None = None,
 ) -> StressTable:
     """Evaluates agents or functions in changed worlds, on the same tracks: ``foveate stress``.
 
     ``variants`` and ``shift_rows`` name the rows (``"all"``, ``"none"``, or names with commas), ``severities`` the severities of
     shifts without one (1 to 5), ``at`` the step from which shifts apply. ``variant`` and ``shifts`` are active in every row.
+
+    A row that ends with an error has that error in the table, and a `RuntimeWarning` says so; if no row has a result, the first error
+    is raised.
     """
-    described = request_of(world, **of_world)
+    described = _described(world, picture, variant, shifts, options, trust)
     each = [_who(one, described, None, reset, workers) for one in (who if isinstance(who, list) else [who])]
     workers = min((threads for _, threads in each), key=lambda threads: threads or np.inf, default=0)
     rows = (variants, shift_rows, severities, at)
     agents = [native for native, _ in each]
-    table, markdown, svg = _native.stress(agents, described, rows, seed, episodes, workers, max_steps)
-    return StressTable(json.loads(table), markdown, svg)
+    tell, end = listener(callback, progress)
+    try:
+        table, markdown, svg, failed = _native.stress(agents, described, rows, seed, episodes, workers, max_steps, tell)
+    finally:
+        end()
+    if failed is not None:
+        warnings.warn(failed, RuntimeWarning, stacklevel=3)
+    return StressTable(json.loads(table), markdown, svg, failed)
 
 
 @dataclass(frozen=True)
@@ -228,6 +311,7 @@ class Report:
         return f'<table>{rows}</table><a href="{page}">{page}</a>'
 
 
+@keywords
 def explain(
     who: Who = None,
     world: str | gymnasium.Env[Any, Any] | None = None,
@@ -241,19 +325,33 @@ def explain(
     workers: int = 0,
     attention: Policy | None = None,
     reset: Callable[[], Any] | None = None,
-    **of_world: Any,
+    picture: str | None = None,
+    variant: Names = None,
+    shifts: Names = None,
+    options: Mapping[str, Any] | None = None,
+    trust: bool = False,
+    progress: bool | None = None,
+    callback: Listener | None = None,
 ) -> Report:
     """Writes the report of ``foveate explain`` into the folder ``out``.
 
     Of a function, ``attention`` is the claim that is tested; without it that is perturbation saliency. A function that keeps a state
     cannot be asked the same question twice: make it depend on its observation alone. It has no untrained ones to compare with.
     """
-    described = request_of(world, **of_world)
+    described = _described(world, picture, variant, shifts, options, trust)
     native, workers = _who(who, described, attention, reset, workers)
     size = (seed, episodes, decisions, untrained)
-    report = json.loads(_native.explain(native, described, size, max_steps, workers, os.fspath(out)))
+    tell, end = listener(callback, progress)
+    try:
+        report = json.loads(_native.explain(native, described, size, max_steps, workers, os.fspath(out), tell))
+    finally:
+        end()
     swaps = report.get("swaps") or {}
     return Report(Path(out), swaps.get("verdict", []), report)
+
+
+#: A film is wider than the cell of a notebook.
+_FITS = "max-width: 100%; height: auto"
 
 
 @dataclass(frozen=True)
@@ -273,10 +371,11 @@ class Film:
 
         data = base64.b64encode(self.file.read_bytes()).decode()
         if self.file.suffix == ".mp4":
-            return f'<video controls loop src="data:video/mp4;base64,{data}"></video>'
-        return f'<img src="data:image/{self.file.suffix[1:]};base64,{data}">'
+            return f'<video controls loop style="{_FITS}" src="data:video/mp4;base64,{data}"></video>'
+        return f'<img style="{_FITS}" src="data:image/{self.file.suffix[1:]};base64,{data}">'
 
 
+@keywords
 def watch(
     who: Who = None,
     world: str | gymnasium.Env[Any, Any] | None = None,
@@ -290,17 +389,27 @@ def watch(
     effects: bool = True,
     attention: Policy | None = None,
     reset: Callable[[], Any] | None = None,
-    **of_world: Any,
+    picture: str | None = None,
+    variant: Names = None,
+    shifts: Names = None,
+    options: Mapping[str, Any] | None = None,
+    trust: bool = False,
+    progress: bool | None = None,
+    callback: Listener | None = None,
 ) -> Film:
     """Records an episode with the agent's attention: ``foveate watch``.
 
     ``out`` ends in ``.mp4``, ``.gif`` or ``.png`` (the step ``at``); without it the film lies in a new temporary folder.
     ``effects`` frames what is attended to by its measured effect on the action, where that can be measured.
     """
-    described = request_of(world, **of_world)
+    described = _described(world, picture, variant, shifts, options, trust)
     native, _ = _who(who, described, attention, reset, 1)
     file = Path(tempfile.mkdtemp(prefix="foveate-"), "drive.mp4") if out is None else Path(out)
-    made = _native.watch(native, described, (seed, episode), steps, size, at, effects, os.fspath(file))
+    tell, end = listener(callback, progress)
+    try:
+        made = _native.watch(native, described, (seed, episode), steps, size, at, effects, os.fspath(file), tell)
+    finally:
+        end()
     return Film(file, *made)
 
 
@@ -332,34 +441,104 @@ def _number(value: Any) -> float:
     return float(value) if isinstance(value, (int, float)) else float("nan")
 
 
+@keywords
 def train(
     world: str,
     *,
     preset: str | None = None,
     config: str | os.PathLike[str] | None = None,
     set: Mapping[str, Any] | None = None,  # noqa: A002, the command's name
+    seed: int | None = None,
+    steps: int | None = None,
+    workers: int | None = None,
+    videos: bool | None = None,
     runs: str | os.PathLike[str] = "runs",
     name: str | None = None,
     cluster: Any = None,
-    **of_world: Any,
+    picture: str | None = None,
+    variant: Names = None,
+    shifts: Names = None,
+    options: Mapping[str, Any] | None = None,
+    trust: bool = False,
+    progress: bool | None = None,
+    callback: Listener | None = None,
 ) -> Run:
     """Trains into a new folder below ``runs``: ``foveate train``.
 
-    ``set`` changes keys of the configuration: ``{"seed": 3, "recipe.stage.0.sigma": 0.05}``. Ctrl-C stops safely. ``cluster`` runs the
-    rollouts elsewhere: a `foveate.ray.RayCluster`; the run's files are the same, to the bit.
+    Args:
+        world: its name.
+        preset, config: the preset to start from, and a TOML file with what differs from it.
+        set: keys of the configuration with their values: ``{"recipe.stage.0.sigma": 0.05}``. A value is a bool, a number, a string, or
+            a list or dict of these.
+        seed: of the run.
+        steps: training steps of the whole run; its stages keep their shares.
+        workers: threads that run episodes; one for each core by default.
+        videos: whether evaluations write films.
+        runs, name: the folder of all runs, and the name of this one in it.
+        cluster: runs the rollouts elsewhere: a `foveate.ray.RayCluster`; the run's files are the same, to the bit.
+
+    Ctrl-C stops safely; `resume` goes on.
     """
-    described = request_of(world, **of_world)
-    changes = [f"{key}={json.dumps(value)}" for key, value in (set or {}).items()]
+    described = _described(world, picture, variant, shifts, options, trust)
+    own = {"seed": seed, "workers": workers, "videos": videos}
+    for key, value in own.items():
+        if value is not None and key in (set or {}):
+            raise OptionError(f"{key} is given twice: {key}={value!r} and set={{{key!r}: …}}; leave one out")
+    changes = [f"{key}={_toml(value, key)}" for key, value in (set or {}).items()]
+    changes += [f"{key}={_toml(value, key)}" for key, value in own.items() if value is not None]
     config = None if config is None else os.fspath(config)
-    folder, finished = _native.train(described, preset, config, changes, os.fspath(runs), name, cluster)
+    tell, end = listener(callback, progress)
+    try:
+        folder, finished = _native.train(described, preset, config, steps, changes, os.fspath(runs), name, cluster, tell)
+    finally:
+        end()
     return Run(Path(folder), finished)
 
 
-def resume(folder: str | os.PathLike[str] | Run, *, workers: int | None = None, trust: bool = False, cluster: Any = None) -> Run:
+def _toml(value: Any, key: str) -> str:
+    """A value of a configuration as TOML writes it."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.tolist()
+    if value is None:
+        raise OptionError(f"set: {key} is None, which no configuration can say; leave the key out to keep the preset's value")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise OptionError(f"set: {key} is {value}; whole numbers have 64 bits, with their sign")
+        return str(value)
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else str(value)  # inf, -inf and nan are words of TOML, too
+    if isinstance(value, (str, os.PathLike)):
+        # A string of JSON is one of TOML, but for one control character.
+        return json.dumps(os.fspath(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_toml(str(name), key)} = {_toml(one, f'{key}.{name}')}" for name, one in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_toml(one, key) for one in value) + "]"
+    raise OptionError(f"set: {key} is of {type(value).__name__}; give a bool, a number, a string, or a list or dict of these")
+
+
+@keywords
+def resume(
+    folder: str | os.PathLike[str] | Run,
+    *,
+    workers: int | None = None,
+    trust: bool = False,
+    allow_changes: bool = False,
+    cluster: Any = None,
+    progress: bool | None = None,
+    callback: Listener | None = None,
+) -> Run:
     """Resumes a run to its end, to the bit as if it had not been stopped: ``foveate train --resume``.
 
-    ``workers`` and ``cluster`` may differ from those before; ``trust`` is needed for worlds that run code of yours.
+    ``workers`` and ``cluster`` may differ from those before; ``trust`` is needed for worlds that run code of yours, ``allow_changes``
+    when configuration, build or log changed.
     """
     path = folder.folder if isinstance(folder, Run) else folder
-    made, finished = _native.resume(os.fspath(path), workers, trust, cluster)
+    tell, end = listener(callback, progress)
+    try:
+        made, finished = _native.resume(os.fspath(path), workers, trust, allow_changes, cluster, tell)
+    finally:
+        end()
     return Run(Path(made), finished)

@@ -68,6 +68,9 @@ pub struct StressRow {
     /// Why the agent did not act in this world, such as its fixed number of inputs; the row then has no episodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
+    /// Whether it began to act and the world or the agent then reported an error; `skipped` says which.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
     /// Statistics of the returns.
     #[serde(flatten)]
     pub summary: Summary,
@@ -83,6 +86,13 @@ pub struct StressRow {
     pub lengths: Vec<u64>,
     /// Whether the task itself ended the episode.
     pub terminated: Vec<bool>,
+}
+
+/// Why a row has no result.
+pub(super) struct NoResult {
+    pub(super) why: String,
+    /// Whether that is an error, and not an agent that does not fit the world.
+    pub(super) failed: bool,
 }
 
 /// Difference between a row and the unmodified world, paired by episode on the same tracks.
@@ -117,7 +127,7 @@ impl AgentColumn {
         contender: &Contender,
         world: &EnvRequest,
         conditions: &[Condition],
-        outcomes: Vec<Result<RowResult, String>>,
+        outcomes: Vec<Result<RowResult, NoResult>>,
     ) -> Self {
         let base = outcomes[0].as_ref().map(|row| row.returns.clone()).unwrap_or_default();
         let threshold = solved_at(&world.id);
@@ -127,9 +137,9 @@ impl AgentColumn {
             .zip(outcomes)
             .enumerate()
             .map(|(i, (condition, outcome))| {
-                let (outcome, skipped) = match outcome {
-                    Ok(outcome) => (outcome, None),
-                    Err(why) => (RowResult::default(), Some(why)),
+                let (outcome, skipped, failed) = match outcome {
+                    Ok(outcome) => (outcome, None, false),
+                    Err(NoResult { why, failed }) => (RowResult::default(), Some(why), failed),
                 };
                 let ran = skipped.is_none();
                 let summary = Summary::of(&outcome.returns);
@@ -146,6 +156,7 @@ impl AgentColumn {
                     curve,
                     severity,
                     skipped,
+                    failed,
                     summary,
                     solved: threshold.filter(|_| ran).map(|at| summary.mean >= at),
                     change: compared.map(|c| Change {
@@ -177,6 +188,16 @@ impl AgentColumn {
 }
 
 impl StressTable {
+    /// What failed, in one line: how many rows, and the first error of each kind; `None` when no row did.
+    pub fn failed(&self) -> Option<String> {
+        let rows = || self.agents.iter().flat_map(|agent| &agent.rows);
+        let failed: Vec<&StressRow> = rows().filter(|row| row.failed).collect();
+        let first = failed.first()?;
+        let why = first.skipped.as_deref().unwrap_or_default();
+        let (count, all) = (failed.len(), rows().count());
+        Some(format!("{count} of {all} rows failed; the first is {}: {why}", first.name))
+    }
+
     pub(super) fn new(request: &StressRequest<'_>, agents: Vec<AgentColumn>) -> Self {
         let EnvRequest { id, picture, variants, shifts, .. } = &request.world;
         let own = || WORLDS.get(id)?.pictures.first();

@@ -14,16 +14,29 @@ pub(super) const CORRECTION: &str = "intervals are 95 % for each row alone, with
 
 /// What stands in the place of a score that there is none of.
 const SKIPPED: &str = "n/a";
+/// What stands there when the row ended with an error.
+const FAILED: &str = "failed";
+
+impl StressRow {
+    /// What stands in the place of its score, if it has none.
+    const fn missing(&self) -> Option<&'static str> {
+        match (&self.skipped, self.failed) {
+            (None, _) => None,
+            (_, true) => Some(FAILED),
+            (_, false) => Some(SKIPPED),
+        }
+    }
+}
 
 impl AgentColumn {
-    /// The rows that the agent did not run, by reason.
-    fn skipped(&self) -> Vec<(&str, Vec<&str>)> {
-        let mut reasons: Vec<(&str, Vec<&str>)> = vec![];
+    /// The rows that the agent did not run to their end, by reason.
+    fn skipped(&self) -> Vec<(&'static str, &str, Vec<&str>)> {
+        let mut reasons: Vec<(&str, &str, Vec<&str>)> = vec![];
         for row in &self.rows {
-            let Some(why) = row.skipped.as_deref() else { continue };
-            match reasons.iter_mut().find(|(known, _)| *known == why) {
-                Some((_, rows)) => rows.push(&row.name),
-                None => reasons.push((why, vec![&row.name])),
+            let (Some(what), Some(why)) = (row.missing(), row.skipped.as_deref()) else { continue };
+            match reasons.iter_mut().find(|(known_what, known, _)| (*known_what, *known) == (what, why)) {
+                Some((.., rows)) => rows.push(&row.name),
+                None => reasons.push((what, why, vec![&row.name])),
             }
         }
         reasons
@@ -72,8 +85,8 @@ impl StressTable {
                     .change
                     .as_ref()
                     .map_or("–".into(), |c| format!("{}{}", signed(c.difference), star(c)));
-                let score = match row.skipped {
-                    Some(_) => SKIPPED.to_owned(),
+                let score = match row.missing() {
+                    Some(what) => what.to_owned(),
                     None => spread(row.summary.mean, row.summary.std, row.solved),
                 };
                 let _ = write!(out, " {score} | {change} |");
@@ -94,8 +107,8 @@ impl StressTable {
         out.push_str(if published { "---:|\n" } else { "\n" });
         for row in &agent.rows {
             let s = &row.summary;
-            if row.skipped.is_some() {
-                let _ = write!(out, "| {} | {SKIPPED} | – | – | – | – | – | – | – |", cell(&row.name));
+            if let Some(what) = row.missing() {
+                let _ = write!(out, "| {} | {what} | – | – | – | – | – | – | – |", cell(&row.name));
                 out.push_str(if published { " – |\n" } else { "\n" });
                 continue;
             }
@@ -125,8 +138,8 @@ impl StressTable {
             let _ = write!(out, " {solved} |");
             out.push_str(&if published { format!(" {} |\n", published_cell(row)) } else { "\n".into() });
         }
-        for (why, rows) in agent.skipped() {
-            let _ = write!(out, "\n{SKIPPED}: {}: {why}.\n", rows.join(", "));
+        for (what, why, rows) in agent.skipped() {
+            let _ = write!(out, "\n{what}: {}: {why}.\n", rows.join(", "));
         }
         out
     }
