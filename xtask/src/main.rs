@@ -3,6 +3,7 @@
 //! * `cargo xtask test`: everything that must pass before a change lands.
 //! * `cargo xtask bench`: our speed beside what people use today, both measured in the same run.
 //! * `cargo xtask digits`: the results and the picture of `docs/digits.md`.
+//! * `cargo xtask mujoco-layouts`: the layouts of all supported versions of MuJoCo.
 //! * `cargo xtask pong`: the table of missing patches in `docs/attention-neuron.md`, and its picture.
 
 mod attention;
@@ -13,6 +14,7 @@ mod digits;
 mod gates;
 mod learn;
 mod mnist;
+mod mujoco;
 mod pong;
 mod python;
 mod skips;
@@ -45,6 +47,8 @@ cargo xtask COMMAND
   pong                 trains AttentionNeuron on Pong with shares of the patches missing, evaluates it with shares missing
                        and draws docs/images/pong-missing.png; stopped, it goes on where it was. FOVEATE_PYTHON names a
                        Python with ale-py
+  mujoco-layouts       writes the layouts of MuJoCo's structures (crates/foveate-mujoco/src/versions/layouts.rs) from the headers
+                       of its wheels, which pip fetches into target/mujoco-layouts; needs a C compiler
   help                 this text
 ";
 
@@ -57,6 +61,7 @@ fn main() -> ExitCode {
         ["bench", rows @ ..] => bench::run(rows),
         ["digits"] => digits::run_all(),
         ["pong"] => pong::run_all(),
+        ["mujoco-layouts"] => mujoco::layouts(),
         [bench::BUSY] => {
             bench::busy_loop();
             Ok(())

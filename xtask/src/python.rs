@@ -103,7 +103,7 @@ pub(crate) fn environment(name: &str, requirements: &[&str], dependencies: Depen
 }
 
 /// A Python that is new enough for Gymnasium 1.4.0 and old enough for the Box2D wheel.
-fn base_interpreter() -> Result<String> {
+pub(crate) fn base_interpreter() -> Result<String> {
     let mut seen = Vec::new();
     for name in ["python3.11", "python3.12", "python3.13", "python3", "python"] {
         let probe = "import sys, venv; print('%d.%d' % sys.version_info[:2])";

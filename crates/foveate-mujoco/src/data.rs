@@ -2,7 +2,7 @@
 
 use crate::error::MujocoError;
 use crate::ffi::{Advance, Body, RawData, Sensor, State};
-use crate::model::{Kind, Model};
+use crate::model::{Keyframe, Kind, Model};
 
 /// One simulation of a model.
 ///
@@ -67,6 +67,16 @@ impl Data {
     pub fn reset(&mut self) -> Result<(), MujocoError> {
         self.raw.warnings().clear();
         self.raw.advance(Advance::Reset)?;
+        self.refresh()
+    }
+
+    /// Resets to a keyframe of the model (`mj_resetDataKeyframe`); nothing is computed from it yet.
+    ///
+    /// # Errors
+    /// As [`reset`](Data::reset).
+    pub fn reset_to(&mut self, keyframe: Keyframe) -> Result<(), MujocoError> {
+        self.raw.warnings().clear();
+        self.raw.reset_to(keyframe.0)?;
         self.refresh()
     }
 
@@ -174,7 +184,7 @@ impl Data {
     /// [`MujocoError::NoSuchName`], also when the sensor has a delay.
     pub fn sensor(&mut self, name: &str) -> Result<Sensor, MujocoError> {
         let id = self.model.id(Kind::Sensor, name)?;
-        let sensor = self.raw.sensor(id as i32)?;
+        let sensor = self.raw.sensor(id as i32);
         sensor.ok_or_else(|| self.model.no("sensor without a delay", name))
     }
 

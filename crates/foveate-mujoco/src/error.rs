@@ -1,6 +1,6 @@
 //! What can go wrong with MuJoCo.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::versions;
 
@@ -20,7 +20,7 @@ pub enum MujocoError {
         looked: String,
     },
     /// The file cannot be opened as a library.
-    #[error("{} cannot be opened: {why}; install MuJoCo anew with `{}`", path.display(), install())]
+    #[error("{} cannot be opened: {why}; install MuJoCo anew with `{}`", path.display(), install_beside(path))]
     Load {
         /// The file.
         path: PathBuf,
@@ -29,10 +29,11 @@ pub enum MujocoError {
     },
     /// The file is a library, but not MuJoCo, or lacks a function.
     #[error(
-        "{} has no function {function}, so it is not MuJoCo {}; install that with `{}`",
+        "{} has no function {function}, so it is none of the versions of MuJoCo that this program knows ({}); install one of \
+         these, for example with `{}`",
         path.display(),
         versions::names(),
-        install()
+        install_beside(path)
     )]
     NotMujoco {
         /// The file.
@@ -41,7 +42,12 @@ pub enum MujocoError {
         function: &'static str,
     },
     /// The library has a version whose structures are not known.
-    #[error("{} is MuJoCo {found}, but this program knows {}; install that with `{}`", path.display(), versions::names(), install())]
+    #[error(
+        "{} is MuJoCo {found}, but this program knows the versions {}; install one of these, for example with `{}`",
+        path.display(),
+        versions::names(),
+        install_beside(path)
+    )]
     Version {
         /// The file.
         path: PathBuf,
@@ -131,6 +137,16 @@ pub enum MujocoError {
     },
 }
 
+/// The command that installs the recommended version where the library `path` is: by the Python of its environment.
+fn install_beside(path: &Path) -> String {
+    // ENVIRONMENT/lib/python3.11/site-packages/mujoco/libmujoco.so.3.3.1
+    let python = path.ancestors().nth(5).map(|environment| environment.join("bin/python"));
+    match python.filter(|python| python.exists()) {
+        Some(python) => format!("{} -m {}", python.display(), install()),
+        None => install(),
+    }
+}
+
 /// The command that installs the recommended version.
 pub(crate) fn install() -> String {
     format!("pip install mujoco=={}", versions::VERSIONS[0].name)
@@ -155,14 +171,23 @@ mod tests {
 
     #[test]
     fn a_wrong_version_is_one_sentence_with_both_versions_and_the_remedy() {
-        let path = PathBuf::from("/a/libmujoco.so.3.3.7");
-        let found = versions::supported(337).expect_err("old");
+        let path = PathBuf::from("/a/libmujoco.so.3.3.1");
+        let found = versions::supported(331).expect_err("old");
+        let said = MujocoError::Version { path, found: found.clone() }.to_string();
+        let begin =
+            "/a/libmujoco.so.3.3.1 is MuJoCo 3.3.1, but this program knows the versions 3.3.7, 3.4.0, ";
+        let end =
+            ", 3.17.0, 4.0.0, 4.0.1; install one of these, for example with `pip install mujoco==3.17.0`";
+        assert!(said.starts_with(begin) && said.ends_with(end), "{said}");
+        // The Python to which the library belongs, not the first on the path.
+        let folder = tempfile::tempdir().expect("a folder");
+        let python = folder.path().join("bin/python");
+        std::fs::create_dir(folder.path().join("bin")).expect("made");
+        std::fs::write(&python, "").expect("written");
+        let path = folder.path().join("lib/python3.11/site-packages/mujoco/libmujoco.so.3.3.1");
         let said = MujocoError::Version { path, found }.to_string();
-        assert_eq!(
-            said,
-            "/a/libmujoco.so.3.3.7 is MuJoCo 3.3.7, but this program knows 3.17.0; install that with \
-             `pip install mujoco==3.17.0`"
-        );
+        let end = format!("`{} -m pip install mujoco==3.17.0`", python.display());
+        assert!(said.ends_with(&end), "{said}");
     }
 
     #[test]

@@ -16,6 +16,11 @@
 //!
 //! Unwinding with a panic instead would rely on unwind tables in all of MuJoCo's frames, which the C language does not promise.
 //!
+//! **Versions.** What differs between supported versions is in one table (`versions.rs`): offsets, sizes, numbers of constants. Its
+//! generator compares the types of fields and functions with those here. Three functions are handled here: the thread's handlers
+//! of messages are others before 3.10 ([`Handlers`]), `mj_sizeModel` returned an `int` ([`SizeModel`]), and those of the state take
+//! their bits as an `unsigned int` before 3.5, which for the bits in use is the same number in the same register.
+//!
 //! **Threads.** The handler is the thread's own, set before and restored after each call. So a program that also uses MuJoCo
 //! otherwise, such as a Python process, keeps its own handling of errors.
 
@@ -34,14 +39,16 @@ use crate::versions::{self, Version};
 /// `mjModel`, `mjData`, `mjSpec`, `mjvScene` and others, of which only pointers are passed.
 type Opaque = c_void;
 /// `mjfLogHandler`.
-type Handler = Option<unsafe extern "C" fn(*const LogMessage)>;
+type LogHandler = Option<unsafe extern "C" fn(*const LogMessage)>;
+/// A handler of errors, or of warnings, before version 3.10.
+type TextHandler = Option<unsafe extern "C" fn(*const c_char)>;
 
 /// The part of `mjLogMessage` that is read.
 #[repr(C)]
 struct LogMessage {
     level: c_int,
     topic: c_int,
-    subject: [c_char; 1024],
+    subject: [u8; 1024],
 }
 
 /// `mjLOG_WARNING` and `mjLOG_ERROR`.
@@ -76,19 +83,19 @@ macro_rules! functions {
 }
 
 functions! {
-    _mjPRIVATE_setTlsLogHandler: fn(Handler) -> Handler;
     mj_parseXMLString: fn(*const c_char, *const Opaque, *mut c_char, c_int) -> *mut Opaque;
     mj_parseXML: fn(*const c_char, *const Opaque, *mut c_char, c_int) -> *mut Opaque;
     mj_compile: fn(*mut Opaque, *const Opaque) -> *mut Opaque;
     mjs_getError: fn(*mut Opaque) -> *const c_char;
     mj_deleteSpec: fn(*mut Opaque);
     mj_deleteModel: fn(*mut Opaque);
-    mj_sizeModel: fn(*const Opaque) -> i64;
     mj_name2id: fn(*const Opaque, c_int, *const c_char) -> c_int;
     mj_makeData: fn(*const Opaque) -> *mut Opaque;
     mj_copyData: fn(*mut Opaque, *const Opaque, *const Opaque) -> *mut Opaque;
     mj_deleteData: fn(*mut Opaque);
     mj_resetData: fn(*const Opaque, *mut Opaque);
+    mj_resetDataKeyframe: fn(*const Opaque, *mut Opaque, c_int);
+    mj_normalizeQuat: fn(*const Opaque, *mut f64);
     mj_forward: fn(*const Opaque, *mut Opaque);
     mj_step: fn(*const Opaque, *mut Opaque);
     mj_step1: fn(*const Opaque, *mut Opaque);
@@ -96,7 +103,6 @@ functions! {
     mj_stateSize: fn(*const Opaque, c_int) -> c_int;
     mj_getState: fn(*const Opaque, *const Opaque, *mut f64, c_int);
     mj_setState: fn(*const Opaque, *mut Opaque, *const f64, c_int);
-    mj_readSensor: fn(*const Opaque, *const Opaque, c_int, f64, *mut f64, c_int) -> *const f64;
     mj_local2Global: fn(*mut Opaque, *mut f64, *mut f64, *const f64, *const f64, c_int, u8);
     mjv_defaultOption: fn(*mut Opaque);
     mjv_defaultCamera: fn(*mut Opaque);
@@ -106,9 +112,119 @@ functions! {
     mjv_updateScene: fn(*const Opaque, *mut Opaque, *const Opaque, *const Opaque, *mut Opaque, c_int, *mut Opaque);
 }
 
+/// How the thread's handlers of messages are set.
+enum Handlers {
+    /// One for all levels; the function returns the one before.
+    Log(unsafe extern "C" fn(LogHandler) -> LogHandler),
+    /// Before version 3.10: one for errors, then one for warnings; functions that return and that set each.
+    Texts([(unsafe extern "C" fn() -> TextHandler, unsafe extern "C" fn(TextHandler)); 2]),
+}
+
+impl Handlers {
+    /// Looks up the functions. `Err` holds the name of the first one that is missing.
+    ///
+    /// # Safety
+    /// `library` must be the supported version of MuJoCo with this number: then these are the types of its functions.
+    unsafe fn of(library: &libloading::Library, number: i32) -> Result<Self, &'static str> {
+        // SAFETY: the caller promises that the function `name` has the type `T`. The pointer is copied out of the symbol; `Api`
+        // keeps the library open as long as the copy can be used.
+        unsafe fn symbol<T: Copy>(
+            library: &libloading::Library,
+            name: &'static str,
+        ) -> Result<T, &'static str> {
+            // SAFETY: as above.
+            unsafe { library.get::<T>(name.as_bytes()) }.map(|symbol| *symbol).map_err(|_| name)
+        }
+        // SAFETY: see above, for all of them.
+        unsafe {
+            if number >= 3_010_000 {
+                return symbol(library, "_mjPRIVATE_setTlsLogHandler").map(Handlers::Log);
+            }
+            Ok(Handlers::Texts([
+                (
+                    symbol(library, "_mjPRIVATE__get_tls_error_fn")?,
+                    symbol(library, "_mjPRIVATE__set_tls_error_fn")?,
+                ),
+                (
+                    symbol(library, "_mjPRIVATE__get_tls_warning_fn")?,
+                    symbol(library, "_mjPRIVATE__set_tls_warning_fn")?,
+                ),
+            ]))
+        }
+    }
+
+    /// Sets this module's handlers for this thread and returns those before.
+    fn set(&self) -> Replaced {
+        match self {
+            // SAFETY: it only stores the pointer. The handler stays valid, and is replaced before `guarded` returns.
+            Handlers::Log(set) => Replaced::Log(unsafe { set(Some(on_message)) }),
+            Handlers::Texts([error, warning]) => {
+                // SAFETY: these read a pointer, and store one, as above.
+                unsafe {
+                    let before = [(error.0)(), (warning.0)()];
+                    (error.1)(Some(on_error));
+                    (warning.1)(Some(on_warning));
+                    Replaced::Texts(before)
+                }
+            }
+        }
+    }
+
+    /// Sets again what [`set`](Self::set) replaced.
+    fn restore(&self, before: Replaced) {
+        match (self, before) {
+            (Handlers::Log(set), Replaced::Log(before)) => {
+                // SAFETY: `before` is what was set before.
+                unsafe { set(before) };
+            }
+            (Handlers::Texts(functions), Replaced::Texts(before)) => {
+                for ((_, set), before) in functions.iter().zip(before) {
+                    // SAFETY: as above.
+                    unsafe { set(before) };
+                }
+            }
+            // `before` comes from the same library.
+            (Handlers::Log(_), Replaced::Texts(_)) | (Handlers::Texts(_), Replaced::Log(_)) => {}
+        }
+    }
+}
+
+/// Handlers that [`Handlers::set`] replaced.
+#[derive(Clone, Copy)]
+enum Replaced {
+    Log(LogHandler),
+    Texts([TextHandler; 2]),
+}
+
+/// `mj_sizeModel`, which returns an `int` in old versions.
+enum SizeModel {
+    Int(unsafe extern "C" fn(*const Opaque) -> c_int),
+    Long(unsafe extern "C" fn(*const Opaque) -> i64),
+}
+
+impl SizeModel {
+    /// Looks it up.
+    ///
+    /// # Safety
+    /// `library` must be MuJoCo of this version.
+    unsafe fn of(library: &libloading::Library, version: &Version) -> Result<Self, &'static str> {
+        let name = "mj_sizeModel";
+        // SAFETY: the table of versions says how large its result is, and so which type it has; see `Functions::of`.
+        unsafe {
+            if version.model.size_size == size_of::<c_int>() {
+                library.get(name.as_bytes()).map(|symbol| SizeModel::Int(*symbol)).map_err(|_| name)
+            } else {
+                library.get(name.as_bytes()).map(|symbol| SizeModel::Long(*symbol)).map_err(|_| name)
+            }
+        }
+    }
+}
+
 /// An open library.
 struct Api {
     functions: Functions,
+    handlers: Handlers,
+    size_model: SizeModel,
     version: &'static Version,
     path: PathBuf,
     /// Closed last: fields are dropped in their order, and the functions do nothing when dropped.
@@ -147,7 +263,12 @@ impl Library {
             .map_err(|found| MujocoError::Version { path: path.to_owned(), found })?;
         // SAFETY: the library is a supported version.
         let functions = unsafe { Functions::of(&library) }.map_err(missing)?;
-        Ok(Library(Arc::new(Api { functions, version, path: path.to_owned(), _library: library })))
+        // SAFETY: as above, with this number.
+        let handlers = unsafe { Handlers::of(&library, number) }.map_err(missing)?;
+        // SAFETY: as above.
+        let size_model = unsafe { SizeModel::of(&library, version) }.map_err(missing)?;
+        let path = path.to_owned();
+        Ok(Library(Arc::new(Api { functions, handlers, size_model, version, path, _library: library })))
     }
 
     /// The version, such as `3.17.0`.
@@ -198,32 +319,74 @@ unsafe extern "C" fn on_message(message: *const LogMessage) {
     let Some(message) = (unsafe { message.as_ref() }) else { return };
     let is_error = message.level == ERROR;
     if is_error || message.level == WARNING {
-        let subject = &message.subject;
-        let length = subject.iter().position(|&c| c == 0).unwrap_or(subject.len());
-        let bytes: Vec<u8> = subject[..length].iter().map(|&c| c as u8).collect();
-        let text = one_line(&String::from_utf8_lossy(&bytes));
-        // A thread that is ending may have no list any more; then the text is lost, but the error is not.
-        let _ = MESSAGES.try_with(|messages| {
-            let Ok(mut messages) = messages.try_borrow_mut() else { return };
-            if is_error {
-                messages.error = Some(text);
-            } else if messages.warnings.len() < MOST_WARNINGS {
-                messages.warnings.push(text);
-            }
-        });
+        keep(&message.subject, is_error);
     }
-    // Nothing in this frame needs to be dropped from here on.
     if is_error {
-        let frame = FRAME.get();
-        if frame.is_null() {
-            // Not reachable: this handler is set within `guarded` only, which sets the frame first.
-            std::process::abort();
-        }
-        // SAFETY: the frame is that of the `guarded` call that is running on this thread, in which `enter` is active: `guarded`
-        // sets it before `enter` and replaces it after. The frames in between own nothing that must be dropped, see the module's
-        // documentation.
-        unsafe { jump::escape(frame) }
+        // SAFETY: only MuJoCo calls this, within `guarded`, and nothing in this frame needs to be dropped.
+        unsafe { leave() }
     }
+}
+
+/// The thread's handler of errors during a [`guarded`] call, before version 3.10.
+///
+/// # Safety
+/// `text` must be null or a text that ends with a zero; only MuJoCo calls this, within [`guarded`].
+unsafe extern "C" fn on_error(text: *const c_char) {
+    // SAFETY: promised by the caller.
+    unsafe { keep_text(text, true) };
+    // SAFETY: only MuJoCo calls this, within `guarded`, and nothing in this frame needs to be dropped.
+    unsafe { leave() }
+}
+
+/// The thread's handler of warnings during a [`guarded`] call, before version 3.10.
+///
+/// # Safety
+/// As for [`on_error`].
+unsafe extern "C" fn on_warning(text: *const c_char) {
+    // SAFETY: promised by the caller.
+    unsafe { keep_text(text, false) };
+}
+
+/// Keeps a message.
+///
+/// # Safety
+/// `text` must be null or a text that ends with a zero.
+unsafe fn keep_text(text: *const c_char, is_error: bool) {
+    if !text.is_null() {
+        // SAFETY: promised by the caller.
+        let text = unsafe { CStr::from_ptr(text) };
+        keep(text.to_bytes(), is_error);
+    }
+}
+
+/// Keeps a message, which ends with the slice or with a zero.
+fn keep(text: &[u8], is_error: bool) {
+    let length = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
+    let text = one_line(&String::from_utf8_lossy(&text[..length]));
+    // A thread that is ending may have no list any more; then the text is lost, but the error is not.
+    let _ = MESSAGES.try_with(|messages| {
+        let Ok(mut messages) = messages.try_borrow_mut() else { return };
+        if is_error {
+            messages.error = Some(text);
+        } else if messages.warnings.len() < MOST_WARNINGS {
+            messages.warnings.push(text);
+        }
+    });
+}
+
+/// Goes back to the innermost [`guarded`] call of this thread.
+///
+/// # Safety
+/// Only for handlers, when MuJoCo calls them within [`guarded`]; nothing in the frame of the caller may need to be dropped.
+unsafe fn leave() -> ! {
+    let frame = FRAME.get();
+    if frame.is_null() {
+        // Not reachable: handlers are set within `guarded` only, which sets the frame first.
+        std::process::abort();
+    }
+    // SAFETY: the frame is that of the `guarded` call that is running on this thread, in which `enter` is active: `guarded` sets it
+    // before `enter` and replaces it after. The frames in between own nothing that must be dropped, see the module's documentation.
+    unsafe { jump::escape(frame) }
 }
 
 /// A closure and its result.
@@ -258,12 +421,10 @@ fn guarded<T: Copy>(
     let mut job = Job { call, result: MaybeUninit::uninit() };
     let mut frame = jump::Frame::new();
     let outer = FRAME.replace(&raw mut frame);
-    // SAFETY: it only stores the pointer. The handler stays valid, and is replaced before this function returns.
-    let before = unsafe { (api.functions._mjPRIVATE_setTlsLogHandler)(Some(on_message)) };
+    let before = api.handlers.set();
     // SAFETY: `job` is what `run` expects, both live until `enter` returns, and `frame` is used by no other call.
     let escaped = unsafe { jump::enter(entry, (&raw mut job).cast(), &raw mut frame) } != 0;
-    // SAFETY: `before` is what was set before.
-    unsafe { (api.functions._mjPRIVATE_setTlsLogHandler)(before) };
+    api.handlers.restore(before);
     FRAME.set(outer);
     let error = MESSAGES
         .try_with(|messages| {
@@ -393,10 +554,79 @@ impl RawModel {
     pub(crate) fn counts(&self) -> [usize; 6] {
         let layout = &self.library.layouts().model;
         let offsets = [layout.nq, layout.nv, layout.nu, layout.ncam, layout.nsensor, layout.nsensordata];
-        offsets.map(|offset| {
-            // SAFETY: in the table of versions, these are the offsets of 64-bit integers.
-            let count: i64 = unsafe { self.field(offset) };
-            usize::try_from(count).unwrap_or(0)
+        // SAFETY: in the table of versions, these are the offsets of counts.
+        offsets.map(|offset| unsafe { self.count(offset) })
+    }
+
+    /// Reads a count of `mjModel`.
+    ///
+    /// # Safety
+    /// `offset` must be that of a count in this version's `mjModel`.
+    unsafe fn count(&self, offset: usize) -> usize {
+        let count = if self.library.layouts().model.count_size == size_of::<c_int>() {
+            // SAFETY: in the table of versions, this is the size of a count.
+            i64::from(unsafe { self.field::<c_int>(offset) })
+        } else {
+            // SAFETY: in all other versions, a count has 64 bits.
+            unsafe { self.field(offset) }
+        };
+        usize::try_from(count).unwrap_or(0)
+    }
+
+    /// A list of the model.
+    ///
+    /// # Safety
+    /// `offset` must be that of a pointer to `count` values of type `T` in this version's `mjModel`, and `T` a plain number, or an
+    /// array of them.
+    unsafe fn list<T: Copy>(&self, offset: usize, count: usize) -> &[T] {
+        // SAFETY: promised by the caller.
+        let first: *const T = unsafe { self.field(offset) };
+        if count == 0 || first.is_null() {
+            return &[];
+        }
+        // SAFETY: the compiler allots that many values, aligned to 64 bytes as all arrays of a model, and nothing changes them as
+        // long as the model is there.
+        unsafe { std::slice::from_raw_parts(first, count) }
+    }
+
+    /// For each material, whether its colour has a texture, whether the texture's size is that of the world, and how often it is
+    /// repeated.
+    pub(crate) fn textures(&self) -> Vec<(bool, bool, [f32; 2])> {
+        let layout = &self.library.layouts().model;
+        // SAFETY: in the table of versions, these are the offsets of a count, and of lists of these types and lengths.
+        let (ids, uniform, repeat) = unsafe {
+            let count = self.count(layout.nmat);
+            let ids: &[c_int] = self.list(layout.mat_texid, count * layout.texture_roles);
+            (
+                ids,
+                self.list::<u8>(layout.mat_texuniform, count),
+                self.list::<[f32; 2]>(layout.mat_texrepeat, count),
+            )
+        };
+        let ids = ids.chunks_exact(layout.texture_roles).map(|roles| roles[layout.texture_role]);
+        ids.zip(uniform)
+            .zip(repeat)
+            .map(|((id, &uniform), &repeat)| (id >= 0, uniform != 0, repeat))
+            .collect()
+    }
+
+    /// Number of keyframes.
+    pub(crate) fn keyframes(&self) -> usize {
+        // SAFETY: in the table of versions, this is the offset of a count.
+        unsafe { self.count(self.library.layouts().model.nkey) }
+    }
+
+    /// Makes all quaternions of positions, `[nq]`, unit ones.
+    pub(crate) fn normalize(&self, positions: &mut [f64]) -> Result<(), MujocoError> {
+        let (wanted, given) = (self.counts()[0], positions.len());
+        if given != wanted {
+            return Err(MujocoError::Length { what: "positions", wanted, given });
+        }
+        let (function, model, positions) =
+            (self.functions().mj_normalizeQuat, self.pointer(), positions.as_mut_ptr());
+        guarded(&self.library.0, "mj_normalizeQuat", &mut Vec::new(), || {
+            // SAFETY: the model is valid, and there are as many positions as it has.
+            unsafe { function(model, positions) }
         })
     }
 
@@ -428,39 +658,50 @@ impl RawModel {
     /// The range of each control; `None` for one without.
     pub(crate) fn control_ranges(&self) -> Vec<Option<[f64; 2]>> {
         let layout = &self.library.layouts().model;
-        // SAFETY: in the table of versions, this is the offset of a pointer to bytes.
-        let limited: *const u8 = unsafe { self.field(layout.control_limited) };
-        // SAFETY: in the table of versions, this is the offset of a pointer to pairs of 64-bit floats.
-        let ranges: *const [f64; 2] = unsafe { self.field(layout.control_range) };
         let count = self.counts()[2];
-        if count == 0 {
-            return Vec::new();
-        }
-        // SAFETY: the compiler allots a byte for each of the `nu` controls, and nothing changes it as long as the model is there.
-        let limited = unsafe { std::slice::from_raw_parts(limited, count) };
-        // SAFETY: as above, a pair of numbers, aligned to 64 bytes as all arrays of a model.
-        let ranges = unsafe { std::slice::from_raw_parts(ranges, count) };
+        // SAFETY: in the table of versions, this is the offset of a list of bytes, one for each control.
+        let limited: &[u8] = unsafe { self.list(layout.control_limited, count) };
+        // SAFETY: as above, of pairs of 64-bit floats.
+        let ranges: &[[f64; 2]] = unsafe { self.list(layout.control_range, count) };
         limited.iter().zip(ranges).map(|(&limited, &range)| (limited != 0).then_some(range)).collect()
     }
 
     /// Size of the model in bytes.
     pub(crate) fn bytes(&self) -> Result<u64, MujocoError> {
-        let (functions, model) = (self.functions(), self.pointer());
+        let (function, model) = (&self.library.0.size_model, self.pointer());
         let size = guarded(&self.library.0, "mj_sizeModel", &mut Vec::new(), || {
             // SAFETY: the model is valid.
-            unsafe { (functions.mj_sizeModel)(model) }
+            unsafe {
+                match function {
+                    SizeModel::Int(function) => i64::from(function(model)),
+                    SizeModel::Long(function) => function(model),
+                }
+            }
         })?;
         Ok(u64::try_from(size).unwrap_or(u64::MAX))
     }
 
     /// Number of numbers in these parts of the state, bits of `mjtState`.
     pub(crate) fn state_size(&self, parts: State) -> Result<usize, MujocoError> {
-        let (functions, model) = (self.functions(), self.pointer());
+        let (functions, model, parts) = (self.functions(), self.pointer(), self.bits(parts));
         let size = guarded(&self.library.0, "mj_stateSize", &mut Vec::new(), || {
             // SAFETY: the model is valid, and the bits are defined ones.
-            unsafe { (functions.mj_stateSize)(model, parts as c_int) }
+            unsafe { (functions.mj_stateSize)(model, parts) }
         })?;
         Ok(usize::try_from(size).unwrap_or(0))
+    }
+
+    /// The bits of these parts of the state, of `mjtState`.
+    fn bits(&self, parts: State) -> c_int {
+        let states = &self.library.layouts().states;
+        match parts {
+            State::Time => states.time,
+            State::Positions => states.positions,
+            State::Velocities => states.velocities,
+            State::Motion => states.time | states.positions | states.velocities,
+            State::Controls => states.controls,
+            State::MocapPositions => states.mocap_positions,
+        }
     }
 
     /// The number of the object of a kind of `mjtObj` that is called `name`.
@@ -486,17 +727,17 @@ impl Drop for RawModel {
     }
 }
 
-/// Parts of the state, bits of `mjtState`, which are the same in all supported versions.
+/// Parts of the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    Time = 1,
-    Positions = 2,
-    Velocities = 4,
+    Time,
+    Positions,
+    Velocities,
     /// Time, positions and velocities, in this order.
-    Motion = 7,
-    Controls = 64,
+    Motion,
+    Controls,
     /// Of bodies that are placed from outside.
-    MocapPositions = 1024,
+    MocapPositions,
 }
 
 /// A function that takes a model and its data, and returns nothing.
@@ -513,6 +754,8 @@ pub(crate) enum Advance {
 #[derive(Clone)]
 pub struct Sensor {
     id: c_int,
+    /// Index of its first number among those of all sensors.
+    first: usize,
     length: usize,
     /// The model that it belongs to; no other value has this number of this model.
     model: Arc<RawModel>,
@@ -636,14 +879,25 @@ impl RawData {
         })
     }
 
+    /// Resets to a keyframe.
+    pub(crate) fn reset_to(&mut self, keyframe: c_int) -> Result<(), MujocoError> {
+        let function = self.model.functions().mj_resetDataKeyframe;
+        let (model, data) = (self.model.pointer(), self.data.as_ptr());
+        self.change("mj_resetDataKeyframe", || {
+            // SAFETY: the data is valid, not broken, of this model, and borrowed exclusively; MuJoCo checks the number.
+            unsafe { function(model, data, keyframe) }
+        })
+    }
+
     /// Reads parts of the state into `numbers`, whose length must be [`RawModel::state_size`] of the parts.
     pub(crate) fn get(&mut self, parts: State, numbers: &mut [f64]) -> Result<(), MujocoError> {
         self.check_length(parts, numbers.len())?;
         let function = self.model.functions().mj_getState;
         let (model, data, numbers) = (self.model.pointer(), self.data.as_ptr(), numbers.as_mut_ptr());
+        let parts = self.model.bits(parts);
         self.change("mj_getState", || {
             // SAFETY: the data is valid and of this model, and the numbers are as many as it writes.
-            unsafe { function(model, data, numbers, parts as c_int) }
+            unsafe { function(model, data, numbers, parts) }
         })
     }
 
@@ -652,9 +906,10 @@ impl RawData {
         self.check_length(parts, numbers.len())?;
         let function = self.model.functions().mj_setState;
         let (model, data, numbers) = (self.model.pointer(), self.data.as_ptr(), numbers.as_ptr());
+        let parts = self.model.bits(parts);
         self.change("mj_setState", || {
             // SAFETY: the data is valid, of this model, and borrowed exclusively; the numbers are as many as it reads.
-            unsafe { function(model, data, numbers, parts as c_int) }
+            unsafe { function(model, data, numbers, parts) }
         })
     }
 
@@ -666,43 +921,27 @@ impl RawData {
         Err(MujocoError::Length { what: "the state", wanted, given })
     }
 
-    /// The sensor `id` with its number of numbers. `None` when there is none, or one without numbers of its own, such as one with a
-    /// delay.
-    pub(crate) fn sensor(&mut self, id: c_int) -> Result<Option<Sensor>, MujocoError> {
-        let [_, _, _, _, sensors, numbers] = self.model.counts();
-        let count = c_int::try_from(sensors).unwrap_or(c_int::MAX);
-        if !(0..count).contains(&id) {
-            return Ok(None);
-        }
-        let mut space = vec![0.0; numbers];
-        let space = space.as_mut_ptr();
-        let first = self.sensor_address(0, space)?;
-        let this = self.sensor_address(id, space)?;
-        let next = if id + 1 < count { self.sensor_address(id + 1, space)? } else { ptr::null() };
-        if first.is_null() || this.is_null() || (next.is_null() && id + 1 < count) {
-            return Ok(None);
-        }
-        // Sensors' numbers lie one after the other, in their order. These are differences of addresses: nothing is read.
-        let place = |at: *const f64| at.addr().wrapping_sub(first.addr()) / size_of::<f64>();
-        let end = if next.is_null() { numbers } else { place(next) };
-        let length = end.checked_sub(place(this)).filter(|&length| length > 0 && end <= numbers);
-        Ok(length.map(|length| Sensor { id, length, model: Arc::clone(&self.model) }))
-    }
-
-    /// The address of a sensor's numbers; null when MuJoCo wrote them to `space`, which must have room for those of all sensors, or
-    /// be null for a sensor without a delay.
-    fn sensor_address(&mut self, id: c_int, space: *mut f64) -> Result<*const f64, MujocoError> {
-        let function = self.model.functions().mj_readSensor;
-        let (model, data) = (self.model.pointer(), self.data.as_ptr());
-        self.change("mj_readSensor", || {
-            // SAFETY: the data is valid and of this model; the number of the sensor is one of the model's; no sensor has more
-            // numbers than all sensors together, and one without a delay writes nothing.
-            unsafe { function(model, data, id, 0.0, space, 0) }
-        })
+    /// The sensor `id` with its number of numbers. `None` when there is none, or one with a delay.
+    pub(crate) fn sensor(&mut self, id: c_int) -> Option<Sensor> {
+        let layout = &self.model.library.layouts().model;
+        let [_, _, _, _, count, numbers] = self.model.counts();
+        // SAFETY: in the table of versions, these are the offsets of lists of these types, a value for each sensor.
+        let (lengths, places, delays) = unsafe {
+            let delays: Option<&[f64]> = layout.sensor_delay.map(|offset| self.model.list(offset, count));
+            let lengths: &[c_int] = self.model.list(layout.sensor_dim, count);
+            (lengths, self.model.list::<c_int>(layout.sensor_adr, count), delays)
+        };
+        let at = usize::try_from(id).ok()?;
+        let length = usize::try_from(*lengths.get(at)?).ok().filter(|&length| length > 0)?;
+        let first = usize::try_from(*places.get(at)?).ok()?;
+        let is_delayed = delays.is_some_and(|delays| delays.get(at).is_none_or(|&delay| delay != 0.0));
+        let fits = first.checked_add(length).is_some_and(|end| end <= numbers);
+        (fits && !is_delayed).then(|| Sensor { id, first, length, model: Arc::clone(&self.model) })
     }
 
     /// Reads a sensor of this model into `numbers`, as many as it has.
     pub(crate) fn read_sensor(&mut self, sensor: &Sensor, numbers: &mut [f64]) -> Result<(), MujocoError> {
+        self.check()?;
         if numbers.len() != sensor.length {
             let (wanted, given) = (sensor.length, numbers.len());
             return Err(MujocoError::Length { what: "a sensor", wanted, given });
@@ -714,13 +953,14 @@ impl RawData {
                 given: numbers.len(),
             });
         }
-        let address = self.sensor_address(sensor.id, ptr::null_mut())?;
-        if address.is_null() {
-            return Err(MujocoError::Length { what: "a sensor", wanted: 0, given: numbers.len() });
-        }
-        // SAFETY: the sensor is of this model and has `length` numbers from there on, which belong to the data and are not changed
-        // meanwhile.
-        numbers.copy_from_slice(unsafe { std::slice::from_raw_parts(address, sensor.length) });
+        let field = self.model.library.layouts().model.sensor_data;
+        // SAFETY: in the table of versions, this is the offset of a pointer to the numbers of all sensors, in `mjData`. The sensor
+        // is of this model, so its numbers are among them (`sensor`); they belong to the data and are not changed meanwhile.
+        let theirs = unsafe {
+            let all: *const f64 = self.data.as_ptr().byte_add(field).cast::<*const f64>().read_unaligned();
+            std::slice::from_raw_parts(all.add(sensor.first), sensor.length)
+        };
+        numbers.copy_from_slice(theirs);
         Ok(())
     }
 

@@ -23,5 +23,5 @@ pub use data::Data;
 pub use error::MujocoError;
 pub use ffi::{Body, Library, Sensor};
 pub use locate::{Found, Search, VARIABLE};
-pub use model::{Camera, Kind, Model};
+pub use model::{Camera, Keyframe, Kind, Model};
 pub use scene::View;

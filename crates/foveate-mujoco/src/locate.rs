@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::MujocoError;
-use crate::versions::VERSIONS;
+use crate::versions::{self, VERSIONS};
 
 /// The variable that names the library's file, or a folder that contains it.
 pub const VARIABLE: &str = "FOVEATE_MUJOCO";
@@ -97,7 +97,7 @@ fn in_environment(folder: &Path) -> Option<PathBuf> {
     let mut folders = vec![folder.to_owned(), folder.join("mujoco"), folder.join("lib")];
     folders.push(folder.join("Lib/site-packages/mujoco"));
     folders.push(folder.join(format!("lib/{}-linux-gnu", env::consts::ARCH)));
-    folders.push(folder.join(format!("mujoco-{}/lib", VERSIONS[0].name)));
+    folders.extend(VERSIONS.iter().map(|version| folder.join(format!("mujoco-{}/lib", version.name))));
     // lib/python3.11/site-packages, dist-packages on Debian; 3.11/lib/python/site-packages for a user of macOS.
     for parent in [folder.join("lib"), folder.to_owned()] {
         for inner in subfolders(&parent) {
@@ -106,8 +106,26 @@ fn in_environment(folder: &Path) -> Option<PathBuf> {
             folders.push(inner.join("lib/python/site-packages/mujoco"));
         }
     }
-    let exact = folders.iter().map(|folder| folder.join(file_name())).find(|path| path.is_file());
-    exact.or_else(|| folders.iter().find_map(|folder| any_version(folder)))
+    let mut found: Vec<PathBuf> = folders.iter().flat_map(|folder| libraries(folder)).collect();
+    // Among equals, the first.
+    found.reverse();
+    found.into_iter().max_by_key(|path| preference(path))
+}
+
+/// How much a library is preferred to the others of an environment: one of a supported version; one of the version that pip says
+/// is installed, because files of another may stay behind in `mujoco-core`; the recommended version; the newest.
+fn preference(path: &Path) -> (bool, bool, bool, Option<[u32; 3]>) {
+    let Some(name) = version_in_name(path) else { return (cfg!(windows), false, false, None) };
+    let known = VERSIONS.iter().any(|version| version.name == name);
+    let record = format!("../mujoco-{name}.dist-info");
+    let installed = path.parent().is_some_and(|folder| folder.join(record).is_dir());
+    (known, installed, name == VERSIONS[0].name, versions::number_of(name))
+}
+
+/// `3.17.0` in `libmujoco.so.3.17.0` and `libmujoco.3.17.0.dylib`.
+fn version_in_name(path: &Path) -> Option<&str> {
+    let name = path.file_name()?.to_str()?.strip_prefix("libmujoco.")?;
+    name.strip_prefix("so.").or_else(|| name.strip_suffix(".dylib"))
 }
 
 /// The folders of Python versions in `folder`, sorted, newest last.
@@ -124,20 +142,21 @@ fn subfolders(folder: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// A library of another version in `folder`; opening it then says which version it is.
-fn any_version(folder: &Path) -> Option<PathBuf> {
+/// All of MuJoCo's libraries in `folder`, sorted.
+fn libraries(folder: &Path) -> Vec<PathBuf> {
     const MOST: usize = 4096;
     let is_library = |name: &str| {
         name.starts_with("libmujoco.") && [".so", ".dylib"].iter().any(|kind| name.contains(kind))
             || name == "mujoco.dll"
     };
-    let paths = fs::read_dir(folder).ok()?.take(MOST).filter_map(|entry| Some(entry.ok()?.path()));
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let paths = entries.take(MOST).filter_map(|entry| Some(entry.ok()?.path()));
     let mut found: Vec<PathBuf> = paths
         .filter(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_library))
         .filter(|path| path.is_file())
         .collect();
     found.sort();
-    found.pop()
+    found
 }
 
 #[cfg(test)]
@@ -191,6 +210,34 @@ mod tests {
         let said = find(None, true, &[(VARIABLE, "nowhere"), all[1]]).expect_err("the same").to_string();
         assert!(said.contains("FOVEATE_MUJOCO: there is none at "), "{said}");
         assert!(said.contains("`pip install mujoco==3.17.0`") && said.contains("/path/to/"), "{said}");
+    }
+
+    #[test]
+    fn of_several_versions_the_installed_one_is_taken_and_an_unknown_one_only_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let packages = "lib/python3.11/site-packages";
+        let library = |version: &str| match file_name().strip_prefix("libmujoco.so") {
+            Some(_) => format!("{packages}/mujoco/libmujoco.so.{version}"),
+            None => format!("{packages}/mujoco/libmujoco.{version}.dylib"),
+        };
+        let finds = |version: &str| {
+            let found = in_environment(folder.path()).expect("there is one");
+            assert_eq!(found, folder.path().join(library(version)));
+        };
+        // Version numbers, not texts: 3.4.0 is older than 3.16.0.
+        for (added, chosen) in [
+            ("9.9.9", "9.9.9"),
+            ("3.4.0", "3.4.0"),
+            ("3.16.0", "3.16.0"),
+            ("4.0.0", "4.0.0"),
+            ("3.17.0", "3.17.0"),
+        ] {
+            touch(folder.path(), &library(added));
+            finds(chosen);
+        }
+        // `pip install mujoco==3.16.0` leaves the library of mujoco-core 4.0.0 where it was.
+        touch(folder.path(), &format!("{packages}/mujoco-3.16.0.dist-info/METADATA"));
+        finds("3.16.0");
     }
 
     #[test]

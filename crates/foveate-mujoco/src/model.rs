@@ -25,6 +25,10 @@ pub struct Model {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Camera(pub(crate) i32);
 
+/// A keyframe of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keyframe(pub(crate) i32);
+
 /// Kinds of things that have names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -40,6 +44,8 @@ pub enum Kind {
     Camera,
     /// A sensor.
     Sensor,
+    /// A keyframe.
+    Keyframe,
 }
 
 impl Model {
@@ -150,6 +156,7 @@ impl Model {
             Kind::Site => (objects.site, "site"),
             Kind::Camera => (objects.camera, "camera"),
             Kind::Sensor => (objects.sensor, "sensor"),
+            Kind::Keyframe => (objects.key, "keyframe"),
         };
         let id = self.raw.id(number, name)?.and_then(|id| u32::try_from(id).ok());
         id.ok_or_else(|| self.no(what, name))
@@ -169,6 +176,25 @@ impl Model {
     /// [`MujocoError::NoSuchName`].
     pub fn camera(&self, name: &str) -> Result<Camera, MujocoError> {
         self.id(Kind::Camera, name).map(|id| Camera(id as i32))
+    }
+
+    /// The keyframe of this name; or of this number, counted from 0.
+    ///
+    /// # Errors
+    /// [`MujocoError::NoSuchName`].
+    pub fn keyframe(&self, name: &str) -> Result<Keyframe, MujocoError> {
+        let number = || name.parse().ok().filter(|&number: &u16| usize::from(number) < self.raw.keyframes());
+        self.id(Kind::Keyframe, name)
+            .map(|id| Keyframe(id as i32))
+            .or_else(|error| number().map(|number| Keyframe(i32::from(number))).ok_or(error))
+    }
+
+    /// Makes the quaternions in positions, `[nq]`, unit ones, as a step does.
+    ///
+    /// # Errors
+    /// [`MujocoError::Length`] or [`MujocoError::Failed`].
+    pub fn normalize(&self, positions: &mut [f64]) -> Result<(), MujocoError> {
+        self.raw.normalize(positions)
     }
 
     pub(crate) fn no(&self, kind: &'static str, name: &str) -> MujocoError {

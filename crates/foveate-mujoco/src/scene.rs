@@ -17,6 +17,8 @@ const MOST_LIGHTS: usize = 100;
 pub struct View {
     raw: RawScene,
     shadows: ShadowVolume,
+    /// The texture of each material.
+    textures: Vec<Option<Checker>>,
 }
 
 impl View {
@@ -40,7 +42,11 @@ impl View {
         let [clip, scale, extent] = model.raw.shadows();
         let shadows =
             ShadowVolume { directional_half_side: (clip * extent) as f32, spot_scale: scale as f32 };
-        Ok(View { raw: RawScene::new(&model.raw, camera, most)?, shadows })
+        let texture = |(is_there, uniform, repeat): (bool, bool, [f32; 2])| {
+            is_there.then(|| Checker { repeat, uniform, ..Checker::default() })
+        };
+        let textures = model.raw.textures().into_iter().map(texture).collect();
+        Ok(View { raw: RawScene::new(&model.raw, camera, most)?, shadows, textures })
     }
 
     /// Number of contacts of a [view of contacts](View::of_contacts), at most 200.
@@ -70,7 +76,7 @@ impl View {
         scene.set_camera(camera(header, layout));
         scene.geoms.clear();
         let geoms = self.raw.geoms().chunks_exact(layout.geom_size);
-        scene.geoms.extend(geoms.filter_map(|bytes| geom(bytes, &layout.geom)));
+        scene.geoms.extend(geoms.filter_map(|bytes| geom(bytes, &layout.geom, &self.textures)));
         let others = [layout.nflex, layout.nskin].map(|at| usize::try_from(int(header, at)).unwrap_or(0));
         Ok(self.raw.len() - scene.geoms.len() + others[0] + others[1])
     }
@@ -161,15 +167,12 @@ fn shape(kind: i32) -> Option<Shape> {
     })
 }
 
-fn geom(bytes: &[u8], at: &GeomLayout) -> Option<Geom> {
+fn geom(bytes: &[u8], at: &GeomLayout, textures: &[Option<Checker>]) -> Option<Geom> {
     let shape = shape(int(bytes, at.kind))?;
     let [emission, specular, shininess, reflectance] = floats(bytes, at.emission);
-    let textured = shape == Shape::Plane && int(bytes, at.texid) >= 0;
-    let texture = textured.then(|| Checker {
-        repeat: floats(bytes, at.texrepeat),
-        uniform: int(bytes, at.texuniform) != 0,
-        ..Checker::default()
-    });
+    let material = usize::try_from(int(bytes, at.matid)).ok();
+    let texture = material.and_then(|material| textures.get(material)?.clone());
+    let texture = texture.filter(|_| shape == Shape::Plane);
     Some(Geom {
         shape,
         size: floats(bytes, at.size),
@@ -182,6 +185,6 @@ fn geom(bytes: &[u8], at: &GeomLayout) -> Option<Geom> {
         reflectance,
         transparent: flag(bytes, at.transparent),
         texture,
-        material: u32::try_from(int(bytes, at.matid)).ok(),
+        material: material.and_then(|material| u32::try_from(material).ok()),
     })
 }

@@ -1,9 +1,14 @@
 //! The versions of MuJoCo that are supported, with the layouts of the structures that are read.
 //!
 //! MuJoCo's structures change between releases, and its library does not describe them. So every supported version has one entry
-//! in [`VERSIONS`], taken from the headers of that release, and all other versions are refused. To add one, print the offsets with
-//! a C program that includes its `mujoco/mujoco.h`, and add an entry; the tests of this crate and of the worlds then compare it
-//! with MuJoCo itself.
+//! in [`VERSIONS`], made from the headers of that release, and all other versions are refused. `cargo xtask mujoco-layouts` makes
+//! the entries: to add a version, add its name to the list in `xtask/src/mujoco.rs`. The tests of this crate and of the worlds
+//! compare some of them with MuJoCo itself.
+
+#[rustfmt::skip]
+mod layouts;
+
+pub(crate) use layouts::VERSIONS;
 
 /// A supported version of MuJoCo.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,17 +20,30 @@ pub(crate) struct Version {
     pub(crate) model: ModelLayout,
     pub(crate) scene: SceneLayout,
     pub(crate) objects: Objects,
+    pub(crate) states: States,
 }
 
-/// Offsets in `mjModel`, in bytes. The counts are 64-bit integers.
+/// Offsets in `mjModel`, in bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ModelLayout {
+    /// Bytes of a count, and of what `mj_sizeModel` returns: 4 in old versions, then 8.
+    pub(crate) count_size: usize,
+    pub(crate) size_size: usize,
     pub(crate) nq: usize,
     pub(crate) nv: usize,
     pub(crate) nu: usize,
     pub(crate) ncam: usize,
     pub(crate) nsensor: usize,
     pub(crate) nsensordata: usize,
+    pub(crate) nkey: usize,
+    pub(crate) nmat: usize,
+    /// Pointers to what materials have: `mat_texid`, `texture_roles` 32-bit integers each, of which that at `texture_role` is the
+    /// texture of its colour; `mat_texuniform`, a byte each; `mat_texrepeat`, two 32-bit floats each.
+    pub(crate) mat_texid: usize,
+    pub(crate) mat_texuniform: usize,
+    pub(crate) mat_texrepeat: usize,
+    pub(crate) texture_roles: usize,
+    pub(crate) texture_role: usize,
     /// `vis.map.shadowclip`, 32-bit float.
     pub(crate) shadow_clip: usize,
     /// `vis.map.shadowscale`, 32-bit float.
@@ -40,6 +58,13 @@ pub(crate) struct ModelLayout {
     pub(crate) control_limited: usize,
     /// `actuator_ctrlrange`, pointer to `nu` pairs of 64-bit floats.
     pub(crate) control_range: usize,
+    /// Pointers to `nsensor` 32-bit integers: how many numbers a sensor has, and the index of its first one.
+    pub(crate) sensor_dim: usize,
+    pub(crate) sensor_adr: usize,
+    /// Pointer to `nsensor` 64-bit floats, seconds; `None` where sensors have no delays.
+    pub(crate) sensor_delay: Option<usize>,
+    /// In `mjData`: `sensordata`, pointer to `nsensordata` 64-bit floats.
+    pub(crate) sensor_data: usize,
 }
 
 /// Sizes and offsets of the structures of `mjvisualize.h`, in bytes.
@@ -80,15 +105,12 @@ pub(crate) struct GeomLayout {
     pub(crate) objtype: usize,
     pub(crate) objid: usize,
     pub(crate) matid: usize,
-    pub(crate) texid: usize,
-    pub(crate) texuniform: usize,
     pub(crate) size: usize,
     pub(crate) pos: usize,
     pub(crate) mat: usize,
     pub(crate) rgba: usize,
     /// Emission, specular, shininess and reflectance.
     pub(crate) emission: usize,
-    pub(crate) texrepeat: usize,
     pub(crate) transparent: usize,
 }
 
@@ -129,92 +151,32 @@ pub(crate) struct Objects {
     pub(crate) site: i32,
     pub(crate) camera: i32,
     pub(crate) sensor: i32,
+    pub(crate) key: i32,
 }
 
-/// All supported versions, the recommended one first.
-pub(crate) static VERSIONS: &[Version] = &[Version {
-    number: 3_017_000,
-    name: "3.17.0",
-    model: ModelLayout {
-        nq: 0,
-        nv: 8,
-        nu: 16,
-        ncam: 152,
-        nsensor: 504,
-        nsensordata: 744,
-        shadow_clip: 1248,
-        shadow_scale: 1252,
-        extent: 1752,
-        time_step: 792,
-        integrator: 1040,
-        control_limited: 4984,
-        control_range: 4992,
-    },
-    scene: SceneLayout {
-        scene_size: 11584,
-        maxgeom: 0,
-        ngeom: 4,
-        geoms: 8,
-        nflex: 24,
-        nskin: 132,
-        nlight: 176,
-        lights: 180,
-        cameras: 11380,
-        geom_size: 252,
-        geom: GeomLayout {
-            kind: 0,
-            objtype: 8,
-            objid: 12,
-            matid: 20,
-            texid: 24,
-            texuniform: 28,
-            size: 40,
-            pos: 52,
-            mat: 64,
-            rgba: 100,
-            emission: 116,
-            texrepeat: 132,
-            transparent: 248,
-        },
-        light_size: 112,
-        light: LightLayout {
-            pos: 4,
-            dir: 16,
-            kind: 28,
-            attenuation: 36,
-            cutoff: 48,
-            exponent: 52,
-            ambient: 56,
-            diffuse: 68,
-            specular: 80,
-            headlight: 92,
-            castshadow: 93,
-        },
-        gl_camera_size: 64,
-        gl_camera: GlCameraLayout {
-            pos: 0,
-            forward: 12,
-            up: 24,
-            frustum_top: 48,
-            frustum_near: 52,
-            orthographic: 60,
-        },
-        camera_size: 72,
-        camera_type: 0,
-        camera_fixed: 4,
-        option_size: 92,
-        option_flags: 50,
-        option_flag_count: 31,
-        contact_points: 14,
-        perturb_size: 144,
-    },
-    objects: Objects { body: 1, joint: 3, geom: 5, site: 6, camera: 7, sensor: 20 },
-}];
+/// Bits of `mjtState`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct States {
+    pub(crate) time: i32,
+    pub(crate) positions: i32,
+    pub(crate) velocities: i32,
+    pub(crate) controls: i32,
+    /// Of bodies that are placed from outside.
+    pub(crate) mocap_positions: i32,
+}
 
-/// The names of all supported versions, as in `3.17.0`.
+/// The names of all supported versions, oldest first.
 pub(crate) fn names() -> String {
-    let names: Vec<&str> = VERSIONS.iter().map(|version| version.name).collect();
-    names.join(", ")
+    let mut known: Vec<&Version> = VERSIONS.iter().collect();
+    known.sort_by_key(|version| number_of(version.name));
+    known.iter().map(|version| version.name).collect::<Vec<_>>().join(", ")
+}
+
+/// The numbers of a name such as `3.17.0`, for comparisons; `None` for another text.
+pub(crate) fn number_of(name: &str) -> Option<[u32; 3]> {
+    let mut parts = name.split('.').map(|part| part.parse().ok());
+    let number = [parts.next()??, parts.next()??, parts.next()??];
+    parts.next().is_none().then_some(number)
 }
 
 /// The entry of the version that `mj_version()` returned; otherwise its name, as far as it can be told.
@@ -239,15 +201,19 @@ mod tests {
     #[test]
     fn versions_are_named_as_people_name_them() {
         for (number, name) in [
-            (337, "3.3.7"),
+            (331, "3.3.1"),
             (210, "2.1.0"),
-            (3_006_000, "3.6.0"),
+            (3_006_009, "3.6.9"),
             (3_016_001, "3.16.1"),
             (-1, "number -1"),
             (4001, "number 4001"),
         ] {
             assert_eq!(supported(number).expect_err("not supported"), name);
         }
+        assert_eq!(
+            (number_of("3.17.0"), number_of("3.17"), number_of("a.1.2")),
+            (Some([3, 17, 0]), None, None)
+        );
         for version in VERSIONS {
             assert_eq!(supported(version.number), Ok(version));
             assert_eq!(name_of(version.number), version.name);
@@ -260,7 +226,7 @@ mod tests {
             assert!(scene.lights + 100 * scene.light_size <= scene.cameras);
             assert!(scene.cameras + 2 * scene.gl_camera_size <= scene.scene_size);
             assert!(scene.geoms % 8 == 0 && scene.geoms + 8 <= scene.scene_size);
-            assert!(scene.geom.transparent < scene.geom_size && scene.geom.texrepeat + 8 <= scene.geom_size);
+            assert!(scene.geom.transparent < scene.geom_size && scene.geom.emission + 16 <= scene.geom_size);
             assert!(scene.light.castshadow < scene.light_size);
             assert!(scene.gl_camera.frustum_near + 8 <= scene.gl_camera_size);
             assert!(scene.option_flags + scene.option_flag_count <= scene.option_size);
