@@ -2,7 +2,7 @@
 
 Usage: suite.py numbers EPISODES, or suite.py pictures STEPS EVERY HEIGHTxWIDTH
 
-Little-endian f64; pictures are bytes, `[height, width, 3]`.
+Little-endian f64, the version of MuJoCo as its number first; pictures are bytes, `[height, width, 3]`.
 
 * numbers: for each task and each episode: 1, the seed, the first observation, and for each step the action, the observation
   and the reward; at the end 0.
@@ -18,7 +18,15 @@ os.environ.setdefault("MUJOCO_GL", "egl" if MODE == "pictures" else "disable")
 _pipe = os.fdopen(os.dup(1), "wb", buffering=1 << 20)
 os.dup2(2, 1)
 
+import mujoco  # noqa: E402
 import numpy as np  # noqa: E402
+from dm_control.mujoco.wrapper.mjbindings import sizes  # noqa: E402
+
+# There is no dm_control for MuJoCo 4.0: the last one indexes arrays that it lacks, which no task of the suite uses.
+for _name, _kind in (("mjmodel", mujoco.MjModel), ("mjdata", mujoco.MjData)):
+    for _field in [field for field in sizes.array_sizes[_name] if not hasattr(_kind, field)]:
+        del sizes.array_sizes[_name][_field]
+
 from dm_control import suite  # noqa: E402
 
 TASKS = [
@@ -76,6 +84,7 @@ def pictures(steps, every, height, width):
                 show()
 
 
+send(mujoco.mj_version())
 if MODE == "numbers":
     numbers(int(ARGUMENTS[0]))
 else:
