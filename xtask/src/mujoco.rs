@@ -278,7 +278,7 @@ fn program() -> String {
         body += "  printf(\",\\n\");\n";
     }
     format!(
-        r##"#include <stddef.h>
+        r#"#include <stddef.h>
 #include <stdio.h>
 #include <mujoco/mujoco.h>
 {RELIED_ON}
@@ -296,7 +296,7 @@ int main(void) {{
   printf("    Version {{\n        number: %d,\n        name: \"%d.%d.%d\",\n", v, part[0], part[1], part[2]);
 {body}  printf("    }},\n");
 }}
-"##
+"#
     )
 }
 

@@ -112,6 +112,16 @@ functions! {
     mjv_updateScene: fn(*const Opaque, *mut Opaque, *const Opaque, *const Opaque, *mut Opaque, c_int, *mut Opaque);
 }
 
+/// Looks up a function. `Err` holds its name when it is missing.
+///
+/// # Safety
+/// The function must have the type `T`. The pointer is copied out of the symbol: [`Api`] keeps the library open as long as the
+/// copy can be used.
+unsafe fn symbol<T: Copy>(library: &libloading::Library, name: &'static str) -> Result<T, &'static str> {
+    // SAFETY: promised by the caller.
+    unsafe { library.get::<T>(name.as_bytes()) }.map(|symbol| *symbol).map_err(|_| name)
+}
+
 /// How the thread's handlers of messages are set.
 enum Handlers {
     /// One for all levels; the function returns the one before.
@@ -126,31 +136,19 @@ impl Handlers {
     /// # Safety
     /// `library` must be the supported version of MuJoCo with this number: then these are the types of its functions.
     unsafe fn of(library: &libloading::Library, number: i32) -> Result<Self, &'static str> {
-        // SAFETY: the caller promises that the function `name` has the type `T`. The pointer is copied out of the symbol; `Api`
-        // keeps the library open as long as the copy can be used.
-        unsafe fn symbol<T: Copy>(
-            library: &libloading::Library,
-            name: &'static str,
-        ) -> Result<T, &'static str> {
-            // SAFETY: as above.
-            unsafe { library.get::<T>(name.as_bytes()) }.map(|symbol| *symbol).map_err(|_| name)
+        if number >= 3_010_000 {
+            // SAFETY: from version 3.10 on, this is its type.
+            return unsafe { symbol(library, "_mjPRIVATE_setTlsLogHandler") }.map(Handlers::Log);
         }
-        // SAFETY: see above, for all of them.
-        unsafe {
-            if number >= 3_010_000 {
-                return symbol(library, "_mjPRIVATE_setTlsLogHandler").map(Handlers::Log);
-            }
-            Ok(Handlers::Texts([
-                (
-                    symbol(library, "_mjPRIVATE__get_tls_error_fn")?,
-                    symbol(library, "_mjPRIVATE__set_tls_error_fn")?,
-                ),
-                (
-                    symbol(library, "_mjPRIVATE__get_tls_warning_fn")?,
-                    symbol(library, "_mjPRIVATE__set_tls_warning_fn")?,
-                ),
-            ]))
-        }
+        // SAFETY: before version 3.10, this is its type, as are those of the next three.
+        let error = unsafe { symbol(library, "_mjPRIVATE__get_tls_error_fn") }?;
+        // SAFETY: as above.
+        let set_error = unsafe { symbol(library, "_mjPRIVATE__set_tls_error_fn") }?;
+        // SAFETY: as above.
+        let warning = unsafe { symbol(library, "_mjPRIVATE__get_tls_warning_fn") }?;
+        // SAFETY: as above.
+        let set_warning = unsafe { symbol(library, "_mjPRIVATE__set_tls_warning_fn") }?;
+        Ok(Handlers::Texts([(error, set_error), (warning, set_warning)]))
     }
 
     /// Sets this module's handlers for this thread and returns those before.
@@ -158,14 +156,16 @@ impl Handlers {
         match self {
             // SAFETY: it only stores the pointer. The handler stays valid, and is replaced before `guarded` returns.
             Handlers::Log(set) => Replaced::Log(unsafe { set(Some(on_message)) }),
-            Handlers::Texts([error, warning]) => {
-                // SAFETY: these read a pointer, and store one, as above.
-                unsafe {
-                    let before = [(error.0)(), (warning.0)()];
-                    (error.1)(Some(on_error));
-                    (warning.1)(Some(on_warning));
-                    Replaced::Texts(before)
-                }
+            Handlers::Texts(functions) => {
+                let ours: [TextHandler; 2] = [Some(on_error), Some(on_warning)];
+                Replaced::Texts(std::array::from_fn(|i| {
+                    let (get, set) = functions[i];
+                    // SAFETY: it reads a pointer.
+                    let before = unsafe { get() };
+                    // SAFETY: it stores one, as above.
+                    unsafe { set(ours[i]) };
+                    before
+                }))
             }
         }
     }
@@ -209,13 +209,12 @@ impl SizeModel {
     /// `library` must be MuJoCo of this version.
     unsafe fn of(library: &libloading::Library, version: &Version) -> Result<Self, &'static str> {
         let name = "mj_sizeModel";
-        // SAFETY: the table of versions says how large its result is, and so which type it has; see `Functions::of`.
-        unsafe {
-            if version.model.size_size == size_of::<c_int>() {
-                library.get(name.as_bytes()).map(|symbol| SizeModel::Int(*symbol)).map_err(|_| name)
-            } else {
-                library.get(name.as_bytes()).map(|symbol| SizeModel::Long(*symbol)).map_err(|_| name)
-            }
+        if version.model.size_size == size_of::<c_int>() {
+            // SAFETY: the table of versions says how large its result is, and so which type it has.
+            unsafe { symbol(library, name) }.map(SizeModel::Int)
+        } else {
+            // SAFETY: as above.
+            unsafe { symbol(library, name) }.map(SizeModel::Long)
         }
     }
 }
@@ -593,16 +592,14 @@ impl RawModel {
     /// repeated.
     pub(crate) fn textures(&self) -> Vec<(bool, bool, [f32; 2])> {
         let layout = &self.library.layouts().model;
-        // SAFETY: in the table of versions, these are the offsets of a count, and of lists of these types and lengths.
-        let (ids, uniform, repeat) = unsafe {
-            let count = self.count(layout.nmat);
-            let ids: &[c_int] = self.list(layout.mat_texid, count * layout.texture_roles);
-            (
-                ids,
-                self.list::<u8>(layout.mat_texuniform, count),
-                self.list::<[f32; 2]>(layout.mat_texrepeat, count),
-            )
-        };
+        // SAFETY: in the table of versions, this is the offset of a count.
+        let count = unsafe { self.count(layout.nmat) };
+        // SAFETY: in the table of versions, this is the offset of a list of this type and length, as are the next two.
+        let ids: &[c_int] = unsafe { self.list(layout.mat_texid, count * layout.texture_roles) };
+        // SAFETY: as above.
+        let uniform: &[u8] = unsafe { self.list(layout.mat_texuniform, count) };
+        // SAFETY: as above.
+        let repeat: &[[f32; 2]] = unsafe { self.list(layout.mat_texrepeat, count) };
         let ids = ids.chunks_exact(layout.texture_roles).map(|roles| roles[layout.texture_role]);
         ids.zip(uniform)
             .zip(repeat)
@@ -670,12 +667,11 @@ impl RawModel {
     pub(crate) fn bytes(&self) -> Result<u64, MujocoError> {
         let (function, model) = (&self.library.0.size_model, self.pointer());
         let size = guarded(&self.library.0, "mj_sizeModel", &mut Vec::new(), || {
-            // SAFETY: the model is valid.
-            unsafe {
-                match function {
-                    SizeModel::Int(function) => i64::from(function(model)),
-                    SizeModel::Long(function) => function(model),
-                }
+            match function {
+                // SAFETY: the model is valid.
+                SizeModel::Int(function) => i64::from(unsafe { function(model) }),
+                // SAFETY: the model is valid.
+                SizeModel::Long(function) => unsafe { function(model) },
             }
         })?;
         Ok(u64::try_from(size).unwrap_or(u64::MAX))
@@ -925,12 +921,12 @@ impl RawData {
     pub(crate) fn sensor(&mut self, id: c_int) -> Option<Sensor> {
         let layout = &self.model.library.layouts().model;
         let [_, _, _, _, count, numbers] = self.model.counts();
-        // SAFETY: in the table of versions, these are the offsets of lists of these types, a value for each sensor.
-        let (lengths, places, delays) = unsafe {
-            let delays: Option<&[f64]> = layout.sensor_delay.map(|offset| self.model.list(offset, count));
-            let lengths: &[c_int] = self.model.list(layout.sensor_dim, count);
-            (lengths, self.model.list::<c_int>(layout.sensor_adr, count), delays)
-        };
+        // SAFETY: in the table of versions, this is the offset of a list of integers, one for each sensor.
+        let lengths: &[c_int] = unsafe { self.model.list(layout.sensor_dim, count) };
+        // SAFETY: as above.
+        let places: &[c_int] = unsafe { self.model.list(layout.sensor_adr, count) };
+        // SAFETY: as above, of 64-bit floats.
+        let delays = layout.sensor_delay.map(|offset| unsafe { self.model.list::<f64>(offset, count) });
         let at = usize::try_from(id).ok()?;
         let length = usize::try_from(*lengths.get(at)?).ok().filter(|&length| length > 0)?;
         let first = usize::try_from(*places.get(at)?).ok()?;
@@ -954,12 +950,14 @@ impl RawData {
             });
         }
         let field = self.model.library.layouts().model.sensor_data;
-        // SAFETY: in the table of versions, this is the offset of a pointer to the numbers of all sensors, in `mjData`. The sensor
-        // is of this model, so its numbers are among them (`sensor`); they belong to the data and are not changed meanwhile.
-        let theirs = unsafe {
-            let all: *const f64 = self.data.as_ptr().byte_add(field).cast::<*const f64>().read_unaligned();
-            std::slice::from_raw_parts(all.add(sensor.first), sensor.length)
-        };
+        // SAFETY: the data is larger than every offset of its layout.
+        let field = unsafe { self.data.as_ptr().byte_add(field) };
+        // SAFETY: in the table of versions, this is a pointer to the numbers of all sensors.
+        let all = unsafe { field.cast::<*const f64>().read_unaligned() };
+        // SAFETY: the sensor is of this model, so its numbers are among them (`sensor`).
+        let first = unsafe { all.add(sensor.first) };
+        // SAFETY: as above; they belong to the data and are not changed meanwhile.
+        let theirs = unsafe { std::slice::from_raw_parts(first, sensor.length) };
         numbers.copy_from_slice(theirs);
         Ok(())
     }

@@ -171,7 +171,7 @@ fn geom(bytes: &[u8], at: &GeomLayout, textures: &[Option<Checker>]) -> Option<G
     let shape = shape(int(bytes, at.kind))?;
     let [emission, specular, shininess, reflectance] = floats(bytes, at.emission);
     let material = usize::try_from(int(bytes, at.matid)).ok();
-    let texture = material.and_then(|material| textures.get(material)?.clone());
+    let texture = material.and_then(|material| *textures.get(material)?);
     let texture = texture.filter(|_| shape == Shape::Plane);
     Some(Geom {
         shape,
