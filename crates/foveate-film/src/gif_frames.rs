@@ -18,17 +18,25 @@ pub struct FilmLimits {
     pub bytes: usize,
 }
 
-/// Reads all frames of a GIF, as a player shows them: what a frame leaves out is as in the one before, and black in the first.
+/// Shows all frames of a GIF to `each`, as a player does: what a frame leaves out is as in the one before, and black in the first.
+///
+/// The memory that it takes is that of four frames at most, however many there are.
 ///
 /// # Errors
-/// [`FilmError::Unreadable`] when it is broken, has no frame, or exceeds `limits`; no more memory than that is taken.
-pub fn gif_frames(bytes: &[u8], limits: FilmLimits) -> Result<Vec<ImageBuf>, FilmError> {
+/// [`FilmError::Unreadable`] when it is broken, has no frame, or exceeds `limits`; frames before the error were shown.
+pub fn gif_frames(
+    bytes: &[u8],
+    limits: FilmLimits,
+    mut each: impl FnMut(&ImageBuf),
+) -> Result<(), FilmError> {
     let bad = |why: String| FilmError::Unreadable { why };
     let said =
         |error: gif::DecodingError| bad(error.to_string().lines().next().unwrap_or_default().to_owned());
     let mut options = DecodeOptions::new();
-    options.set_color_output(ColorOutput::RGBA);
-    let most = NonZeroU64::new(limits.bytes as u64).unwrap_or(NonZeroU64::MIN);
+    // Indices take a quarter of the memory of colours.
+    options.set_color_output(ColorOutput::Indexed);
+    let most = limits.bytes.min(limits.side.saturating_mul(limits.side));
+    let most = NonZeroU64::new(most as u64).unwrap_or(NonZeroU64::MIN);
     options.set_memory_limit(MemoryLimit::Bytes(most));
     let mut decoder = options.read_info(bytes).map_err(said)?;
     let (width, height) = (usize::from(decoder.width()), usize::from(decoder.height()));
@@ -36,42 +44,49 @@ pub fn gif_frames(bytes: &[u8], limits: FilmLimits) -> Result<Vec<ImageBuf>, Fil
         return Err(bad(format!("{width}x{height} pixels, 1x1 to {0}x{0} are possible", limits.side)));
     }
     let most = limits.frames.min(limits.bytes / (3 * width * height));
-    let mut shown = vec![0; 3 * width * height];
-    let mut frames = Vec::new();
+    let of_all = decoder.global_palette().map(<[u8]>::to_vec);
+    let mut picture = ImageBuf::black(width, height);
+    let mut frames = 0;
     while let Some(frame) = decoder.read_next_frame().map_err(said)? {
-        if frames.len() == most {
+        if frames == most {
             return Err(bad(format!("more than {most} frames of {width}x{height} pixels")));
         }
-        let before = (frame.dispose == DisposalMethod::Previous).then(|| shown.clone());
+        let before = (frame.dispose == DisposalMethod::Previous).then(|| picture.clone());
+        let palette = frame.palette.as_deref().or(of_all.as_deref()).unwrap_or_default();
+        let shown = picture.rgb_mut();
         let (left, top) = (usize::from(frame.left).min(width), usize::from(frame.top));
         let (wide, tall) = (usize::from(frame.width), usize::from(frame.height));
         // What lies outside is left out, as players do.
         let inside = wide.min(width - left);
         for (y, row) in
-            frame.buffer.chunks_exact(4 * wide.max(1)).take(tall.min(height.saturating_sub(top))).enumerate()
+            frame.buffer.chunks_exact(wide.max(1)).take(tall.min(height.saturating_sub(top))).enumerate()
         {
             let at = 3 * ((top + y) * width + left);
-            for (pixel, rgba) in shown[at..][..3 * inside].chunks_exact_mut(3).zip(row.chunks_exact(4)) {
-                if rgba[3] != 0 {
-                    pixel.copy_from_slice(&rgba[..3]);
+            for (pixel, &index) in shown[at..][..3 * inside].chunks_exact_mut(3).zip(row) {
+                // As the decoder does: a colour that the palette lacks leaves the pixel as it was.
+                let color = palette.get(3 * usize::from(index)..3 * usize::from(index) + 3);
+                if let Some(color) = color.filter(|_| frame.transparent != Some(index)) {
+                    pixel.copy_from_slice(color);
                 }
             }
         }
-        frames.extend(ImageBuf::from_rgb(width, height, shown.clone()));
+        each(&picture);
+        frames += 1;
         match (frame.dispose, before) {
             (DisposalMethod::Background, _) => {
+                let shown = picture.rgb_mut();
                 for y in top..(top + tall).min(height) {
                     shown[3 * (y * width + left)..][..3 * inside].fill(0);
                 }
             }
-            (_, Some(before)) => shown = before,
+            (_, Some(before)) => picture = before,
             _ => {}
         }
     }
-    if frames.is_empty() {
+    if frames == 0 {
         return Err(bad("it has no frame".into()));
     }
-    Ok(frames)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -103,6 +118,12 @@ mod tests {
         encoder.into_inner().expect("memory takes bytes")
     }
 
+    fn read(bytes: &[u8], limits: FilmLimits) -> Result<Vec<ImageBuf>, FilmError> {
+        let mut frames = vec![];
+        gif_frames(bytes, limits, |frame| frames.push(frame.clone()))?;
+        Ok(frames)
+    }
+
     /// The red and the blue of each pixel, in units of 200.
     fn seen(frames: &[ImageBuf]) -> Vec<Vec<[u8; 2]>> {
         frames
@@ -121,7 +142,7 @@ mod tests {
             ([0, 1, 1, 1], &[2], clear),
             ([2, 1, 1, 1], &[255], keep),
         ]);
-        let ([r, b, n], frames) = ([[1, 0], [0, 1], [0, 0]], gif_frames(&film, LIMITS).expect("a film"));
+        let ([r, b, n], frames) = ([[1, 0], [0, 1], [0, 0]], read(&film, LIMITS).expect("a film"));
         assert_eq!(
             seen(&frames),
             [vec![r; 6], vec![r, b, r, r, r, r], vec![r, r, r, b, r, r], vec![r, r, r, n, r, r]]
@@ -138,7 +159,7 @@ mod tests {
             film.frame(picture.as_image(), &mut bytes).expect("its size");
         }
         film.finish(&mut bytes).expect("frames");
-        let frames = gif_frames(&bytes, LIMITS).expect("a film");
+        let frames = read(&bytes, LIMITS).expect("a film");
         assert_eq!(frames.len(), 5);
         for (frame, picture) in frames.iter().zip(&pictures) {
             let apart = frame.rgb().iter().zip(picture.rgb()).map(|(a, b)| a.abs_diff(*b)).max();
@@ -152,7 +173,7 @@ mod tests {
             ([0, 0, 3, 2], &[1; 6], DisposalMethod::Keep),
             ([0, 0, 3, 2], &[2; 6], DisposalMethod::Keep),
         ]);
-        let refused = |bytes: &[u8], limits| gif_frames(bytes, limits).expect_err("refused").to_string();
+        let refused = |bytes: &[u8], limits| read(bytes, limits).expect_err("refused").to_string();
         assert!(refused(&good, FilmLimits { frames: 1, ..LIMITS }).contains("more than 1 frames of 3x2"));
         assert!(refused(&good, FilmLimits { bytes: 35, ..LIMITS }).contains("more than 1 frames"));
         assert!(refused(&good, FilmLimits { side: 2, ..LIMITS }).contains("3x2 pixels"));
@@ -166,7 +187,7 @@ mod tests {
                 let at = random.below(broken.len() as u64) as usize;
                 broken[at] = random.below(256) as u8;
             }
-            if let Err(error) = gif_frames(&broken, LIMITS) {
+            if let Err(error) = read(&broken, LIMITS) {
                 assert_eq!(error.to_string().lines().count(), 1, "{error}");
             }
         }

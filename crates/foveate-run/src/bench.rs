@@ -20,6 +20,7 @@ use serde::Serialize;
 
 use crate::RunError;
 use crate::clock::{ProcessCpu, ThreadCpu, Wall};
+use crate::input;
 use crate::workers::{Stop, Workers};
 
 pub use evolve::{EvolveTiming, evolve};
@@ -143,6 +144,9 @@ impl Actor for ExpertActor {
     }
 }
 
+/// Longer recordings are no episode.
+const MAX_ACTIONS: u64 = 64 << 20;
+
 /// Reads the episodes recorded in `folder`: one file `actions_SEED.jsonl` each, with one JSON array of
 /// numbers per line.
 ///
@@ -156,8 +160,10 @@ pub fn recorded(folder: &Path) -> Result<Vec<Recorded>, RunError> {
             .file_name()
             .and_then(|name| name.to_str()?.strip_prefix("actions_")?.strip_suffix(".jsonl")?.parse().ok());
         let Some(seed) = seed else { continue };
-        let text = std::fs::read_to_string(&path).map_err(RunError::io("read", &path))?;
-        let actions = text
+        let bytes = input::read(&path, MAX_ACTIONS)?.map_err(|size| RunError::BadRequest {
+            why: format!("{}: {size} bytes, at most {MAX_ACTIONS} are an episode", path.display()),
+        })?;
+        let actions = String::from_utf8_lossy(&bytes)
             .lines()
             .map(serde_json::from_str)
             .collect::<Result<_, _>>()

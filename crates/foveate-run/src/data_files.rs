@@ -2,7 +2,7 @@
 //!
 //! Files from outside are hostile: sizes are bounded before and while anything is unpacked.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use flate2::bufread::GzDecoder;
 use foveate_envs::registry::WantedFiles;
 
 use crate::error::RunError;
+use crate::input;
 
 /// Reads all files, unpacked, in the order of [`WantedFiles::names`].
 ///
@@ -43,22 +44,11 @@ fn exists(path: &Path) -> bool {
     fs::metadata(path).is_ok()
 }
 
-/// The bytes of a regular file; opening anything else could block for ever.
+/// The bytes of a file.
 fn read(path: &Path, most: usize) -> Result<Vec<u8>, RunError> {
     let of = |why: String| RunError::DataFile { path: PathBuf::from(path), why };
-    if !fs::metadata(path).map_err(RunError::io("read", path))?.is_file() {
-        return Err(of("this is no regular file; give the data set's own".into()));
-    }
-    let mut bytes = vec![];
-    File::open(path)
-        .map_err(RunError::io("open", path))?
-        .take(most as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(RunError::io("read", path))?;
-    if bytes.len() > most {
-        return Err(of(format!("more than {most} bytes, which no file of this data set has")));
-    }
-    Ok(bytes)
+    let size = |_| of(format!("more than {most} bytes, which no file of this data set has"));
+    input::read(path, most as u64)?.map_err(size)
 }
 
 /// Unpacks one gzip stream; no more than `most` bytes are made of it.
@@ -139,6 +129,6 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         fs::create_dir(folder.path().join("a")).expect("a folder");
         let said = load(&wanted(folder.path())).expect_err("a folder").to_string();
-        assert!(said.contains("no regular file"), "{said}");
+        assert!(said.contains("this is a folder: name a file in it"), "{said}");
     }
 }

@@ -300,6 +300,8 @@ fn remedy(source: &io::Error, doing: &str) -> &'static str {
         (Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge, _) => {
             "free some space or choose another disk"
         }
+        // From `input`: no regular file.
+        (Kind::InvalidInput, "read") => "name a regular file",
         (Kind::IsADirectory, _) => "this is a folder: name a file in it",
         (Kind::NotADirectory, _) => "part of the path is a file: choose another path",
         (Kind::AlreadyExists, _) => "choose another name or move the old one away",

@@ -18,7 +18,7 @@ use crate::checkpoint::hex;
 use crate::config::{AgentSection, EnvSection};
 use crate::error::RunError;
 use crate::folder::FolderHandle;
-use crate::npz::read_bounded;
+use crate::input;
 use crate::replay;
 use crate::trust::WorldFlags;
 use crate::worlds;
@@ -170,8 +170,7 @@ impl Failure {
         let bad = |why: String| RunError::BadRequest {
             why: format!("{}: {why}; give a file from the folder `failures` of a run", path.display()),
         };
-        let bytes =
-            read_bounded(path, MAX_FILE)?.map_err(|size| bad(format!("{size} bytes are too many")))?;
+        let bytes = input::read(path, MAX_FILE)?.map_err(|size| bad(format!("{size} bytes are too many")))?;
         let mut failure: Failure = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
         failure.env.came_from(path.display(), WorldFlags::default());
         if failure.format != FORMAT {

@@ -163,7 +163,7 @@ impl FolderHandle {
     /// As [`FolderHandle::open_to_read`].
     pub fn read(&self, name: &str, limit: u64) -> Result<Result<Vec<u8>, u64>, RunError> {
         let file = self.open_to_read(name)?;
-        crate::npz::read_open(file, limit).map_err(self.failed("read", name))
+        crate::input::read_open(file, limit).map_err(self.failed("read", name))
     }
 
     /// Writes `bytes` to the file `name` atomically.

@@ -142,11 +142,6 @@ fn taken(
 
 /// The weights that `key` of the recipe names, if they are those that a run started with.
 pub(crate) fn load(key: &str, path: &Path, sha256: Option<&str>) -> Result<AgentFile, RunError> {
-    // A configuration may come from a stranger: opening a FIFO would block for ever.
-    if std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
-        let why = format!("{key}: {} is no file; name a weight file or the folder of a run", path.display());
-        return Err(RunError::BadRequest { why });
-    }
     // The folder of a run that begins with a bundled agent may be resumed where a file has that agent's name.
     let bundled = sha256.and_then(|_| path.to_str()).and_then(champion::find);
     let (file, source) = bundled.map_or_else(|| load_named(path), champion::load)?;
@@ -179,7 +174,7 @@ mod tests {
     #[test]
     fn what_is_no_file_is_not_waited_for() {
         let said = load("init", Path::new("/dev/null"), None).expect_err("a device").to_string();
-        assert!(said.contains("init: /dev/null is no file; name a weight file"), "{said}");
+        assert!(said.contains("/dev/null: it is a device, not a file"), "{said}");
     }
 
     #[test]

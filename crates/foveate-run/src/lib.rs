@@ -22,6 +22,7 @@ pub mod folder;
 pub mod image_threads;
 pub mod import;
 pub mod initial;
+mod input;
 pub mod interrupt;
 pub mod lock;
 pub mod npy;

@@ -5,14 +5,13 @@
 //! bytes present before anything is allocated, checksums are verified, and each kind of invalid input has its
 //! own [`NpzError`].
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 use foveate_core::Tensor;
 
 use crate::error::RunError;
+use crate::input;
 use crate::npy::{self, NpyError};
 
 /// Larger files are rejected.
@@ -163,27 +162,8 @@ pub enum NpzError {
 /// When the file cannot be read, or for any [`NpzError`].
 pub fn read(path: impl AsRef<Path>) -> Result<Vec<Member>, RunError> {
     let path = path.as_ref();
-    let bytes = read_bounded(path, MAX_FILE)?.map_err(|bytes| NpzError::TooLarge { bytes });
+    let bytes = input::read(path, MAX_FILE)?.map_err(|bytes| NpzError::TooLarge { bytes });
     bytes.and_then(|bytes| parse(&bytes)).map_err(|source| RunError::Npz { path: path.to_path_buf(), source })
-}
-
-/// Reads a file of at most `limit` bytes; the inner error is the size of a larger one.
-///
-/// The size is enforced while reading, because a file may grow and a pipe has none.
-pub(crate) fn read_bounded(path: &Path, limit: u64) -> Result<Result<Vec<u8>, u64>, RunError> {
-    let file = File::open(path).map_err(RunError::io("read", path))?;
-    read_open(file, limit).map_err(RunError::io("read", path))
-}
-
-/// As [`read_bounded`], for an open file.
-pub(crate) fn read_open(file: File, limit: u64) -> io::Result<Result<Vec<u8>, u64>> {
-    let said = file.metadata()?.len();
-    if said > limit {
-        return Ok(Err(said));
-    }
-    let mut bytes = Vec::with_capacity(said as usize);
-    file.take(limit + 1).read_to_end(&mut bytes)?;
-    Ok(if bytes.len() as u64 > limit { Err(bytes.len() as u64) } else { Ok(bytes) })
 }
 
 /// Reads all arrays from the whole bytes of an npz file.

@@ -1,7 +1,8 @@
 //! Pictures from a folder, a film or a file, for the `video` variant and for shifts of the background.
 
-use std::fs::{self, File};
-use std::io::{BufReader, Read};
+use std::borrow::Cow;
+use std::fs;
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
 use crate::error::RunError;
+use crate::input;
 
 /// More pictures are rejected.
 pub const MAX_PICTURES: usize = 10_000;
@@ -22,19 +24,27 @@ pub const MAX_PICTURES: usize = 10_000;
 pub const MAX_SIDE: u32 = 8192;
 /// Pictures that need more bytes in total are all halved in width and height, as often as it takes.
 pub const MAX_BYTES: usize = 1 << 30;
+/// So are those that need more than this and are nearly empty: than this many bytes for each byte of their files. Photographs
+/// need less.
+const MAX_EMPTY: usize = 64 << 20;
+const MAX_RATIO: u64 = 64;
+
+/// How many bytes the pictures of files of `bytes` bytes in all may need.
+fn room(bytes: u64) -> usize {
+    (MAX_EMPTY as u64).saturating_add(bytes.saturating_mul(MAX_RATIO)).min(MAX_BYTES as u64) as usize
+}
 
 /// Reads the pictures of a film: every PNG and JPEG of a folder, in the order of the numbers in their names (`2.png` comes before
 /// `10.png`), or the frames of a GIF.
 ///
-/// Gray becomes RGB, 16 bits become 8, and transparency is ignored. Pictures of more than [`MAX_BYTES`] together are made smaller.
+/// Gray becomes RGB, 16 bits become 8, and transparency is ignored. Pictures of more than [`MAX_BYTES`] together are made smaller,
+/// and so are pictures of much less if hardly anything is in their files.
 ///
 /// # Errors
 /// When `path` is neither, or cannot be read, when it holds no picture, or more than is [allowed](MAX_PICTURES), or a picture is
 /// broken.
 pub fn load_film(path: &Path) -> Result<Vec<ImageBuf>, RunError> {
-    let mut reader = Reader::with_room(MAX_BYTES);
-    reader.read_film(path)?;
-    Ok(reader.films.swap_remove(0))
+    Ok(read_films(&[path.to_path_buf()], room)?.swap_remove(0))
 }
 
 /// Reads films: that of [`load_film`], or, where `path` is a folder without pictures of its own and `most` is above 1, those of its
@@ -43,7 +53,7 @@ pub fn load_film(path: &Path) -> Result<Vec<ImageBuf>, RunError> {
 /// # Errors
 /// As [`load_film`]; what is allowed is allowed for all films together.
 pub fn load_films(path: &Path, most: usize) -> Result<Films, RunError> {
-    let mut reader = Reader::with_room(MAX_BYTES);
+    let mut films = vec![path.to_path_buf()];
     if most > 1 && fs::metadata(path).is_ok_and(|file| file.is_dir()) && pictures_in(path)?.is_empty() {
         let mut folders = vec![];
         for entry in fs::read_dir(path).map_err(RunError::io("read", path))? {
@@ -55,69 +65,101 @@ pub fn load_films(path: &Path, most: usize) -> Result<Films, RunError> {
         folders.sort_by_cached_key(|path| natural(path));
         folders.truncate(most);
         if !folders.is_empty() {
-            folders.iter().try_for_each(|folder| reader.read_film(folder))?;
-            return Ok(reader.films.into_iter().map(Arc::new).collect());
+            films = folders;
         }
     }
-    reader.read_film(path)?;
-    Ok(reader.films.into_iter().map(Arc::new).collect())
+    Ok(read_films(&films, room)?.into_iter().map(Arc::new).collect())
 }
 
-/// The films that were read, with a bound for all of their pixels together.
-struct Reader {
-    films: Vec<Vec<ImageBuf>>,
-    pictures: usize,
+/// Reads films, each a folder of pictures or a GIF; together they need no more than `room` of the bytes of their files.
+fn read_films(films: &[PathBuf], room: fn(u64) -> usize) -> Result<Vec<Vec<ImageBuf>>, RunError> {
+    let of = |path: &Path| {
+        let path = path.to_path_buf();
+        move |why| RunError::Picture { path, why }
+    };
+    let mut folders = vec![];
+    // Sizes first: no picture is unpacked before it is known how small all of them become.
+    let (mut sizes, mut bytes) = (vec![], 0);
+    for film in films {
+        if !fs::metadata(film).map_err(RunError::io("read", film))?.is_dir() {
+            let file = whole(film, "GIF").map_err(of(film))?;
+            let mut kept = Kept::new(0, room(file.len() as u64));
+            load_gif(&file, |picture| kept.keep(Cow::Borrowed(picture))).map_err(of(film))?;
+            return Ok(vec![kept.pictures]);
+        }
+        let mut paths = pictures_in(film)?;
+        if paths.is_empty() {
+            let why = "the folder holds no *.png or *.jpg; put the pictures there, named by number";
+            return Err(of(film)(why.into()));
+        }
+        if sizes.len() + paths.len() > MAX_PICTURES {
+            let why = format!(
+                "{} pictures, at most {MAX_PICTURES} in all; thin them out",
+                sizes.len() + paths.len()
+            );
+            return Err(of(film)(why));
+        }
+        paths.sort_by_cached_key(|path| natural(path));
+        for path in &paths {
+            let (size, length) = size_of(path).map_err(of(path))?;
+            sizes.push(size);
+            bytes += length;
+        }
+        folders.push(paths);
+    }
+    let room = room(bytes);
+    let fits = |halvings: &u32| sizes.iter().map(|size| needs(*size, *halvings)).sum::<usize>() <= room;
+    let halvings = (0..MAX_HALVINGS).find(fits).unwrap_or(MAX_HALVINGS);
+    let mut films = vec![];
+    for paths in folders {
+        let mut kept = Kept::new(halvings, usize::MAX);
+        for path in paths {
+            kept.keep(Cow::Owned(load_file(&path)?));
+        }
+        films.push(kept.pictures);
+    }
+    Ok(films)
+}
+
+/// After so many halvings every picture is one pixel.
+const MAX_HALVINGS: u32 = MAX_SIDE.ilog2();
+
+/// The pictures of a film.
+struct Kept {
+    pictures: Vec<ImageBuf>,
+    /// How often each is halved.
+    halvings: u32,
     /// Bytes of all pixels, and the most of them.
     bytes: usize,
     room: usize,
-    /// How often every picture is halved.
-    halvings: u32,
 }
 
-impl Reader {
-    const fn with_room(room: usize) -> Self {
-        Reader { films: vec![], pictures: 0, bytes: 0, room, halvings: 0 }
+impl Kept {
+    const fn new(halvings: u32, room: usize) -> Self {
+        Kept { pictures: vec![], halvings, bytes: 0, room }
     }
 
-    fn read_film(&mut self, path: &Path) -> Result<(), RunError> {
-        let bad = |why| RunError::Picture { path: path.to_path_buf(), why };
-        self.films.push(vec![]);
-        if fs::metadata(path).map_err(RunError::io("read", path))?.is_file() {
-            load_gif(path).map_err(bad)?.into_iter().for_each(|picture| self.keep(picture));
-            return Ok(());
-        }
-        let mut paths = pictures_in(path)?;
-        if paths.is_empty() {
-            return Err(bad(
-                "the folder holds no *.png or *.jpg; put the pictures there, named by number".into()
-            ));
-        }
-        self.pictures += paths.len();
-        if self.pictures > MAX_PICTURES {
-            let why = format!("{} pictures, at most {MAX_PICTURES} in all; thin them out", self.pictures);
-            return Err(bad(why));
-        }
-        paths.sort_by_cached_key(|path| natural(path));
-        for path in paths {
-            self.keep(load_file(&path)?);
-        }
-        Ok(())
-    }
-
-    /// Adds a picture to the last film. All are halved until they fit; those of one pixel do.
-    fn keep(&mut self, picture: ImageBuf) {
-        let picture = (0..self.halvings).fold(picture, |picture, _| halved(&picture));
-        self.bytes += picture.rgb().len();
-        self.films.last_mut().expect("a film was begun").push(picture);
-        while self.bytes > self.room && self.halvings < MAX_SIDE.ilog2() {
+    /// Adds a picture. All are halved until they fit; those of one pixel do.
+    fn keep(&mut self, picture: Cow<'_, ImageBuf>) {
+        while self.bytes + needs([picture.width(), picture.height()], self.halvings) > self.room
+            && self.halvings < MAX_HALVINGS
+        {
             self.halvings += 1;
             self.bytes = 0;
-            for picture in self.films.iter_mut().flatten() {
+            for picture in &mut self.pictures {
                 *picture = halved(picture);
                 self.bytes += picture.rgb().len();
             }
         }
+        let small = (0..self.halvings).fold(picture, |picture, _| Cow::Owned(halved(&picture)));
+        self.bytes += small.rgb().len();
+        self.pictures.push(small.into_owned());
     }
+}
+
+/// The bytes of a picture of this width and height after it was halved so often.
+fn needs(size: [usize; 2], halvings: u32) -> usize {
+    3 * size.map(|side| side.div_ceil(1 << halvings)).iter().product::<usize>()
 }
 
 /// The picture with half the width and height, rounded up: means of up to 2 x 2 pixels.
@@ -152,20 +194,15 @@ fn pictures_in(path: &Path) -> Result<Vec<PathBuf>, RunError> {
 /// How names of pictures end.
 const PICTURES: [&str; 3] = ["png", "jpg", "jpeg"];
 
-fn load_gif(path: &Path) -> Result<Vec<ImageBuf>, String> {
-    let file = regular(path, "GIF")?;
-    let mut bytes = vec![];
-    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| format!("{e}; give a good GIF file"))?;
+/// Shows the frames of a GIF to `each`.
+fn load_gif(bytes: &[u8], each: impl FnMut(&ImageBuf)) -> Result<(), String> {
     if !bytes.starts_with(b"GIF8") {
         return Err("this is no GIF; give a GIF, or a folder of pictures, which \"ffmpeg -i FILM FOLDER/%d.png\" makes of other \
                     films"
             .into());
     }
-    if bytes.len() as u64 > MAX_FILE {
-        return Err(format!("more than {MAX_FILE} bytes; make the film shorter or smaller"));
-    }
     let limits = FilmLimits { frames: MAX_PICTURES, side: MAX_SIDE as usize, bytes: MAX_BYTES };
-    gif_frames(&bytes, limits).map_err(|error| error.to_string())
+    gif_frames(bytes, limits, each).map_err(|error| error.to_string())
 }
 
 /// Reads a PNG or JPEG file.
@@ -173,59 +210,64 @@ fn load_gif(path: &Path) -> Result<Vec<ImageBuf>, String> {
 /// # Errors
 /// When the file cannot be read, is neither, is broken, or is larger than is [allowed](MAX_SIDE).
 pub fn load_file(path: &Path) -> Result<ImageBuf, RunError> {
-    load_either(path).map_err(|why| RunError::Picture { path: path.to_path_buf(), why })
+    let load = |path| {
+        let bytes = whole(path, KINDS)?;
+        if bytes.starts_with(&JPEG) { load_jpeg(&bytes) } else { load_png(&bytes) }
+    };
+    load(path).map_err(|why| RunError::Picture { path: path.to_path_buf(), why })
 }
 
-/// Reads a PNG or JPEG file, by how it begins.
-fn load_either(path: &Path) -> Result<ImageBuf, String> {
-    if first_bytes(path)?.starts_with(&JPEG) { load_jpeg(path) } else { load(path) }
+/// The width and height of a PNG or JPEG file, which only its header is read for, and the size of the file.
+fn size_of(path: &Path) -> Result<([usize; 2], u64), String> {
+    let bytes = whole(path, KINDS)?;
+    let size = if bytes.starts_with(&JPEG) {
+        jpeg_header(&mut jpeg(&bytes))?
+    } else {
+        let info = png_header(&bytes)?;
+        [info.info().width, info.info().height].map(|side| side as usize)
+    };
+    Ok((size, bytes.len() as u64))
 }
 
 /// How every JPEG file begins.
 const JPEG: [u8; 3] = [0xff, 0xd8, 0xff];
-/// Larger JPEG and GIF files are rejected: they are read as a whole.
-const MAX_FILE: u64 = 64 << 20;
+const KINDS: &str = "PNG or JPEG";
+/// Larger files are rejected.
+const MAX_FILE: u64 = 256 << 20;
 
-/// The first bytes of a regular file, as many as [`JPEG`] has, or all.
-fn first_bytes(path: &Path) -> Result<Vec<u8>, String> {
-    let mut bytes = vec![];
-    regular(path, "PNG or JPEG")?
-        .take(JPEG.len() as u64)
-        .read_to_end(&mut bytes)
-        .map_err(|e| format!("{e}; give a good PNG or JPEG file"))?;
-    Ok(bytes)
+/// The bytes of a file.
+fn whole(path: &Path, kind: &str) -> Result<Vec<u8>, String> {
+    let read = input::open(path).and_then(|file| input::read_open(file, MAX_FILE));
+    read.map_err(|error| format!("{error}; give a good {kind} file"))?
+        .map_err(|size| format!("{size} bytes, at most {MAX_FILE}; make it shorter or smaller"))
 }
 
-fn load_jpeg(path: &Path) -> Result<ImageBuf, String> {
-    let said = |error: &dyn std::fmt::Display| {
-        let error = error.to_string();
-        format!("{}; give a good JPEG file", error.lines().next().unwrap_or_default())
-    };
-    let mut bytes = vec![];
-    regular(path, "JPEG")?.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| said(&e))?;
-    if bytes.len() as u64 > MAX_FILE {
-        return Err(format!("more than {MAX_FILE} bytes; make the picture smaller"));
-    }
+fn bad_jpeg(error: &dyn std::fmt::Display) -> String {
+    let error = error.to_string();
+    format!("{}; give a good JPEG file", error.lines().next().unwrap_or_default())
+}
+
+fn jpeg(bytes: &[u8]) -> JpegDecoder<ZCursor<&[u8]>> {
     // The limits are checked when the header is read, before memory is taken.
     let side = MAX_SIDE as usize;
     let options = DecoderOptions::default()
         .set_max_width(side)
         .set_max_height(side)
         .jpeg_set_out_colorspace(ColorSpace::RGB);
-    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(&bytes), options);
-    decoder.decode_headers().map_err(|e| said(&e))?;
-    let (width, height) = decoder.dimensions().ok_or_else(|| said(&"it has no size"))?;
-    let rgb = decoder.decode().map_err(|e| said(&e))?;
-    ImageBuf::from_rgb(width, height, rgb).ok_or_else(|| said(&"it is not a picture in colour or grey"))
+    JpegDecoder::new_with_options(ZCursor::new(bytes), options)
 }
 
-/// Opens a regular file: opening a FIFO would block for ever, and a file from a stranger may have named it.
-fn regular(path: &Path, kind: &str) -> Result<File, String> {
-    let said = |error: &dyn std::fmt::Display| format!("{error}; give a good {kind} file");
-    if !fs::metadata(path).map_err(|e| said(&e))?.is_file() {
-        return Err(said(&"this is no regular file"));
-    }
-    File::open(path).map_err(|e| said(&e))
+fn jpeg_header(decoder: &mut JpegDecoder<ZCursor<&[u8]>>) -> Result<[usize; 2], String> {
+    decoder.decode_headers().map_err(|e| bad_jpeg(&e))?;
+    let (width, height) = decoder.dimensions().ok_or_else(|| bad_jpeg(&"it has no size"))?;
+    Ok([width, height])
+}
+
+fn load_jpeg(bytes: &[u8]) -> Result<ImageBuf, String> {
+    let mut decoder = jpeg(bytes);
+    let [width, height] = jpeg_header(&mut decoder)?;
+    let rgb = decoder.decode().map_err(|e| bad_jpeg(&e))?;
+    ImageBuf::from_rgb(width, height, rgb).ok_or_else(|| bad_jpeg(&"it is not a picture in colour or grey"))
 }
 
 /// A sort key that compares runs of digits as numbers.
@@ -244,29 +286,44 @@ fn natural(path: &Path) -> (Vec<(String, u128)>, PathBuf) {
     (key, path.to_path_buf())
 }
 
-fn load(path: &Path) -> Result<ImageBuf, String> {
-    let said = |error: &dyn std::fmt::Display| format!("{error}; give a good PNG file");
-    let file = regular(path, "PNG")?;
-    let mut decoder = Decoder::new_with_limits(BufReader::new(file), Limits { bytes: MAX_BYTES });
+fn bad_png(error: &dyn std::fmt::Display) -> String {
+    format!("{error}; give a good PNG file")
+}
+
+fn png_header(bytes: &[u8]) -> Result<png::Reader<Cursor<&[u8]>>, String> {
+    let mut decoder = Decoder::new_with_limits(Cursor::new(bytes), Limits { bytes: MAX_BYTES });
     decoder.set_transformations(Transformations::normalize_to_color8());
-    let mut reader = decoder.read_info().map_err(|e| said(&e))?;
+    let reader = decoder.read_info().map_err(|e| bad_png(&e))?;
     let (width, height) = (reader.info().width, reader.info().height);
     if width > MAX_SIDE || height > MAX_SIDE {
         let most = format!("at most {MAX_SIDE}x{MAX_SIDE}; make the picture smaller");
         return Err(format!("{width}x{height} pixels, {most}"));
     }
-    let size = reader.output_buffer_size().ok_or_else(|| said(&"too large"))?;
+    Ok(reader)
+}
+
+fn load_png(bytes: &[u8]) -> Result<ImageBuf, String> {
+    let mut reader = png_header(bytes)?;
+    let (width, height) = (reader.info().width as usize, reader.info().height as usize);
+    let size = reader.output_buffer_size().ok_or_else(|| bad_png(&"too large"))?;
     let mut raw = vec![0; size];
-    let frame = reader.next_frame(&mut raw).map_err(|e| said(&e))?;
+    let frame = reader.next_frame(&mut raw).map_err(|e| bad_png(&e))?;
     raw.truncate(frame.buffer_size());
     let rgb = match frame.color_type {
         ColorType::Rgb => raw,
-        ColorType::Rgba => raw.chunks_exact(4).flat_map(|p| [p[0], p[1], p[2]]).collect(),
+        ColorType::Rgba => {
+            // In place: the largest pictures are a quarter of a gigabyte.
+            for pixel in 0..raw.len() / 4 {
+                raw.copy_within(4 * pixel..4 * pixel + 3, 3 * pixel);
+            }
+            raw.truncate(raw.len() / 4 * 3);
+            raw
+        }
         ColorType::Grayscale => raw.iter().flat_map(|&p| [p; 3]).collect(),
         ColorType::GrayscaleAlpha => raw.chunks_exact(2).flat_map(|p| [p[0]; 3]).collect(),
-        ColorType::Indexed => return Err(said(&"its palette was not expanded")),
+        ColorType::Indexed => return Err(bad_png(&"its palette was not expanded")),
     };
-    ImageBuf::from_rgb(width as usize, height as usize, rgb).ok_or_else(|| said(&"its size is wrong"))
+    ImageBuf::from_rgb(width, height, rgb).ok_or_else(|| bad_png(&"its size is wrong"))
 }
 
 #[cfg(test)]
@@ -374,7 +431,7 @@ mod tests {
         // As large as is allowed, with hardly any data: read as far as it goes, or an error, but no panic.
         let _ = load("bomb.jpg");
         let said = load_file(dir.path()).expect_err("a folder").to_string();
-        assert!(said.contains("no regular file"), "{said}");
+        assert!(said.contains("Is a directory") && said.contains("give a good PNG or JPEG file"), "{said}");
     }
 
     #[test]
@@ -385,19 +442,52 @@ mod tests {
             ("2.png", &grey(3, &[7, 8, 100])),
             ("3.png", &grey(1, &[5])),
         ]);
-        let reads = |room: usize| -> Vec<Vec<u8>> {
-            let mut reader = Reader::with_room(room);
-            reader.read_film(dir.path()).expect("good pictures");
-            assert_eq!(
-                reader.bytes,
-                reader.films[0].iter().map(|picture| picture.rgb().len()).sum::<usize>()
-            );
-            reader.films[0].iter().map(|p| p.rgb().iter().step_by(3).copied().collect()).collect()
+        let reads = |room: fn(u64) -> usize| -> Vec<Vec<u8>> {
+            let films = read_films(&[dir.path().to_path_buf()], room).expect("good pictures");
+            films[0].iter().map(|p| p.rgb().iter().step_by(3).copied().collect()).collect()
         };
-        assert_eq!(reads(24), [vec![10, 20, 30, 50], vec![7, 8, 100], vec![5]]);
-        assert_eq!(reads(23), [vec![15, 40], vec![7, 100], vec![5]]);
-        assert_eq!(reads(14), [vec![27], vec![53], vec![5]]);
-        assert_eq!(reads(0), [vec![27], vec![53], vec![5]], "no smaller than a pixel");
+        assert_eq!(reads(|_| 24), [vec![10, 20, 30, 50], vec![7, 8, 100], vec![5]]);
+        assert_eq!(reads(|_| 23), [vec![15, 40], vec![7, 100], vec![5]]);
+        assert_eq!(reads(|_| 14), [vec![27], vec![53], vec![5]]);
+        assert_eq!(reads(|_| 0), [vec![27], vec![53], vec![5]], "no smaller than a pixel");
+    }
+
+    /// A small file of a large black picture.
+    fn empty(side: u32) -> Vec<u8> {
+        let mut out = vec![];
+        let mut encoder = png::Encoder::new(&mut out, side, side);
+        encoder.set_color(ColorType::Rgb);
+        encoder.set_compression(png::Compression::High);
+        let mut writer = encoder.write_header().expect("memory takes bytes");
+        writer.write_image_data(&vec![0; 3 * side as usize * side as usize]).expect("memory takes bytes");
+        writer.finish().expect("memory takes bytes");
+        out
+    }
+
+    #[test]
+    fn small_files_do_not_become_much_memory_in_sum() {
+        // Twelve of 13 MB, of a few kilobytes each.
+        let file = empty(2100);
+        assert!(file.len() < 40_000, "{}", file.len());
+        let names: Vec<String> = (0..12).map(|i| format!("{i}.png")).collect();
+        let files: Vec<(&str, &[u8])> = names.iter().map(|name| (&**name, &*file)).collect();
+        let in_all = |film: &[ImageBuf]| film.iter().map(|picture| picture.rgb().len()).sum::<usize>();
+        let film = load_film(folder(&files).path()).expect("good pictures");
+        assert_eq!((film.len(), film[0].width()), (12, 1050));
+        assert!(in_all(&film) <= room(12 * file.len() as u64), "{}", in_all(&film));
+        // Seventy frames of one megabyte.
+        let mut film = foveate_film::GifFilm::new(600, 600, 10.0).expect("a size");
+        let mut bytes = vec![];
+        for _ in 0..70 {
+            film.frame(ImageBuf::black(600, 600).as_image(), &mut bytes).expect("its size");
+        }
+        film.finish(&mut bytes).expect("frames");
+        let dir = folder(&[("a.gif", &bytes)]);
+        let film = load_film(&dir.path().join("a.gif")).expect("a film");
+        assert_eq!((film.len(), film[0].width()), (70, 300));
+        // What is no more than a few pictures is as it is, however empty.
+        let film = load_film(folder(&[("a.png", &file)]).path()).expect("a picture");
+        assert_eq!(film[0].width(), 2100);
     }
 
     #[test]
@@ -423,7 +513,7 @@ mod tests {
             let made = std::process::Command::new("mkfifo").arg(dir.path().join("b.png")).status();
             assert!(made.expect("mkfifo exists").success());
             let said = load_film(dir.path()).expect_err("it would wait for ever").to_string();
-            assert!(said.contains("b.png: this is no regular file;"), "{said}");
+            assert!(said.contains("b.png: it is a FIFO, not a file; give a good PNG or JPEG file"), "{said}");
         }
         // A film, and files that are none.
         let mut film = foveate_film::GifFilm::new(4, 2, 10.0).expect("a size");

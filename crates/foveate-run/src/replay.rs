@@ -4,7 +4,6 @@
 //! a bare integer. The output has one JSON object per line: line 0 is the reset, line `t` is step `t`.
 
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 
@@ -14,6 +13,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use sha2::{Digest, Sha256};
 
 use crate::error::RunError;
+use crate::input;
 
 /// Longer lines of actions are rejected.
 const MAX_LINE: u64 = 1 << 16;
@@ -45,7 +45,7 @@ pub enum End {
 /// # Errors
 /// When it cannot be read.
 pub fn recorded(path: &Path) -> Result<impl BufRead + use<>, RunError> {
-    Ok(BufReader::new(File::open(path).map_err(RunError::io("read", path))?))
+    Ok(BufReader::new(input::open(path).map_err(RunError::io("read", path))?))
 }
 
 /// Resets `env` with `seed`, applies `actions` until they or the episode end, and writes the results to

@@ -13,7 +13,7 @@ use foveate_core::{Tensor, TensorData};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
 use crate::error::RunError;
-use crate::npz::read_bounded;
+use crate::input;
 
 /// Larger files are rejected.
 pub const MAX_FILE: u64 = 1 << 30;
@@ -145,7 +145,7 @@ impl TensorFile {
     /// # Errors
     /// When the file cannot be read, or for any [`TensorsError`].
     pub fn read(path: &Path) -> Result<Self, RunError> {
-        let bytes = read_bounded(path, MAX_FILE)?.map_err(|bytes| TensorsError::TooLarge { bytes });
+        let bytes = input::read(path, MAX_FILE)?.map_err(|bytes| TensorsError::TooLarge { bytes });
         bytes
             .and_then(|bytes| Self::from_bytes(&bytes))
             .map_err(|source| RunError::Tensors { path: path.to_path_buf(), source })

@@ -196,7 +196,7 @@ pub(crate) fn preset_table(name: &str) -> Result<Table, RunError> {
 }
 
 pub(crate) fn read_text(path: &Path) -> Result<String, RunError> {
-    text_of(crate::npz::read_bounded(path, MAX_FILE)?, path)
+    text_of(crate::input::read(path, MAX_FILE)?, path)
 }
 
 /// The text of the file `name` in the folder of a run.
