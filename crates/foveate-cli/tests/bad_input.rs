@@ -429,7 +429,7 @@ fn background_pictures_that_are_none() {
         let args = ["eval", "patches.safetensors", "--episodes", "1", "--max-steps", "3", "--shift", &shift];
         check_fails(&dir, &args, &[&[name], wants].concat());
     }
-    for (name, wants) in [("missing.png", "give a good"), (".", "no regular file")] {
+    for (name, wants) in [("missing.png", "give a good"), (".", "give a good PNG or JPEG file")] {
         let shift = format!("background-image:5:file={name}");
         check_fails(&dir, &["eval", "patches.safetensors", "--episodes", "1", "--shift", &shift], &[wants]);
     }

@@ -1,6 +1,7 @@
 //! What a network needs of an accelerator: memory, the kernels of `kernels.cu`, and products of matrices.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// The kernels, in the C that NVRTC and C compilers have in common.
@@ -167,39 +168,81 @@ impl Memory {
     }
 
     /// All of its numbers.
-    pub const fn all(&self) -> Numbers {
-        Numbers { at: self.at, len: self.bytes / 4 }
+    pub const fn all(&self) -> Numbers<'_> {
+        Numbers { at: self.at, len: self.bytes / 4, memory: PhantomData }
     }
 
     /// All of its bytes.
-    pub const fn all_bytes(&self) -> Bytes {
-        Bytes { at: self.at, len: self.bytes }
+    pub const fn all_bytes(&self) -> Bytes<'_> {
+        Bytes { at: self.at, len: self.bytes, memory: PhantomData }
     }
 }
 
-/// Numbers in the memory of a device. It is the owner of the memory who keeps it.
+/// Numbers in the memory of a device.
+///
+/// They borrow the [`Memory`] and cannot outlive it:
+///
+/// ```compile_fail,E0505
+/// # fn test(memory: foveate_gpu::device::Memory) {
+/// let numbers = memory.all();
+/// drop(memory);
+/// let _ = numbers.len();
+/// # }
+/// ```
+///
+/// ```
+/// # fn test(memory: foveate_gpu::device::Memory) {
+/// let numbers = memory.all();
+/// let _ = numbers.len();
+/// drop(memory);
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy)]
-pub struct Numbers {
+pub struct Numbers<'a> {
     pub(crate) at: u64,
     pub(crate) len: usize,
+    memory: PhantomData<&'a Memory>,
 }
 
 /// Bytes in the memory of a device.
+///
+/// They borrow the [`Memory`] and cannot outlive it:
+///
+/// ```compile_fail,E0505
+/// # fn test(memory: foveate_gpu::device::Memory) {
+/// let bytes = memory.all_bytes();
+/// drop(memory);
+/// let _ = bytes.len();
+/// # }
+/// ```
+///
+/// ```
+/// # fn test(memory: foveate_gpu::device::Memory) {
+/// let bytes = memory.all_bytes();
+/// let _ = bytes.len();
+/// drop(memory);
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy)]
-pub struct Bytes {
+pub struct Bytes<'a> {
     pub(crate) at: u64,
     pub(crate) len: usize,
+    memory: PhantomData<&'a Memory>,
 }
 
-impl Numbers {
+impl<'a> Numbers<'a> {
     /// `len` of them from number `begin` on.
     ///
     /// # Panics
     /// When there are not that many.
     #[must_use]
-    pub fn part(self, begin: usize, len: usize) -> Numbers {
-        assert!(begin + len <= self.len, "{len} numbers from {begin} on, of {}", self.len);
-        Numbers { at: self.at + 4 * begin as u64, len }
+    pub fn part(self, begin: usize, len: usize) -> Numbers<'a> {
+        assert!(
+            begin.checked_add(len).is_some_and(|end| end <= self.len),
+            "{len} numbers from {begin} on, of {}",
+            self.len
+        );
+        Numbers { at: self.at + 4 * begin as u64, len, memory: PhantomData }
     }
 
     /// How many.
@@ -213,15 +256,19 @@ impl Numbers {
     }
 }
 
-impl Bytes {
+impl<'a> Bytes<'a> {
     /// `len` of them from byte `begin` on.
     ///
     /// # Panics
     /// When there are not that many.
     #[must_use]
-    pub fn part(self, begin: usize, len: usize) -> Bytes {
-        assert!(begin + len <= self.len, "{len} bytes from {begin} on, of {}", self.len);
-        Bytes { at: self.at + begin as u64, len }
+    pub fn part(self, begin: usize, len: usize) -> Bytes<'a> {
+        assert!(
+            begin.checked_add(len).is_some_and(|end| end <= self.len),
+            "{len} bytes from {begin} on, of {}",
+            self.len
+        );
+        Bytes { at: self.at + begin as u64, len, memory: PhantomData }
     }
 
     /// How many.

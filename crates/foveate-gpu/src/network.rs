@@ -35,7 +35,7 @@ const MOST: usize = 1 << 31;
 struct Places(BTreeMap<String, (usize, usize)>);
 
 impl Places {
-    fn of(&self, params: Numbers, name: &str) -> Numbers {
+    fn of<'a>(&self, params: Numbers<'a>, name: &str) -> Numbers<'a> {
         let (begin, len) = self.0[name];
         params.part(begin, len)
     }
@@ -303,20 +303,20 @@ impl Network {
         })
     }
 
-    fn param(&self, name: &str) -> Numbers {
+    fn param(&self, name: &str) -> Numbers<'_> {
         self.places.of(self.params.all(), name)
     }
 
-    fn slope(&self, name: &str) -> Numbers {
+    fn slope(&self, name: &str) -> Numbers<'_> {
         self.places.of(self.gradient.all(), name)
     }
 
     /// y = x Wᵀ, with `W` `[outputs, inputs]`; the widths follow from the lengths.
     fn times(
         &self,
-        x: Numbers,
-        weight: Numbers,
-        y: Numbers,
+        x: Numbers<'_>,
+        weight: Numbers<'_>,
+        y: Numbers<'_>,
         rows: usize,
         add: bool,
     ) -> Result<(), DeviceError> {
@@ -334,9 +334,9 @@ impl Network {
     /// dx = dy W, or dx += dy W.
     fn times_back(
         &self,
-        dy: Numbers,
-        weight: Numbers,
-        dx: Numbers,
+        dy: Numbers<'_>,
+        weight: Numbers<'_>,
+        dx: Numbers<'_>,
         rows: usize,
         add: bool,
     ) -> Result<(), DeviceError> {
@@ -352,7 +352,13 @@ impl Network {
     }
 
     /// dW += dyᵀ x.
-    fn add_weight(&self, dy: Numbers, x: Numbers, slope: Numbers, rows: usize) -> Result<(), DeviceError> {
+    fn add_weight(
+        &self,
+        dy: Numbers<'_>,
+        x: Numbers<'_>,
+        slope: Numbers<'_>,
+        rows: usize,
+    ) -> Result<(), DeviceError> {
         let (inputs, outputs) = (x.len() / rows, dy.len() / rows);
         assert_eq!(slope.len(), inputs * outputs, "weight");
         self.ops.product(Product {
@@ -365,7 +371,14 @@ impl Network {
     }
 
     /// A layer: y = x Wᵀ + bias, and relu if wanted.
-    fn layer(&self, name: &str, x: Numbers, y: Numbers, rows: usize, relu: bool) -> Result<(), DeviceError> {
+    fn layer(
+        &self,
+        name: &str,
+        x: Numbers<'_>,
+        y: Numbers<'_>,
+        rows: usize,
+        relu: bool,
+    ) -> Result<(), DeviceError> {
         self.times(x, self.param(&format!("{name}.weight")), y, rows, false)?;
         self.ops.add_bias(y, self.param(&format!("{name}.bias")), relu)
     }
@@ -374,21 +387,21 @@ impl Network {
     fn layer_slopes(
         &self,
         name: &str,
-        x: Numbers,
-        dy: Numbers,
+        x: Numbers<'_>,
+        dy: Numbers<'_>,
         rows: usize,
-        room: Numbers,
+        room: Numbers<'_>,
     ) -> Result<(), DeviceError> {
         self.add_weight(dy, x, self.slope(&format!("{name}.weight")), rows)?;
         self.ops.add_rows(self.slope(&format!("{name}.bias")), dy, room)
     }
 
     /// Calls `each` with the first frame and the number of frames of every part that fits the room.
-    fn parts(
+    fn parts<'a>(
         windows: &Windows,
         frames: usize,
-        room: Numbers,
-        mut each: impl FnMut(usize, usize, Numbers) -> Result<(), DeviceError>,
+        room: Numbers<'a>,
+        mut each: impl FnMut(usize, usize, Numbers<'a>) -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
         let frame = windows.count() * windows.len();
         let most = (room.len() / frame).max(1);
@@ -403,10 +416,10 @@ impl Network {
     fn cut(
         &self,
         windows: &Windows,
-        of: Seen,
+        of: Seen<'_>,
         first: usize,
         count: usize,
-        to: Numbers,
+        to: Numbers<'_>,
     ) -> Result<(), DeviceError> {
         let pixels = windows.pixels();
         match of {
@@ -425,10 +438,10 @@ impl Network {
     fn convolve(
         &self,
         windows: &Windows,
-        of: Seen,
-        weight: Numbers,
-        y: Numbers,
-        room: Numbers,
+        of: Seen<'_>,
+        weight: Numbers<'_>,
+        y: Numbers<'_>,
+        room: Numbers<'_>,
         add: bool,
     ) -> Result<(), DeviceError> {
         let frames = of.frames(windows);
@@ -443,10 +456,10 @@ impl Network {
     fn convolve_back(
         &self,
         windows: &Windows,
-        of: Seen,
-        [weight, slope, dy]: [Numbers; 3],
-        dx: Option<Numbers>,
-        room: Numbers,
+        of: Seen<'_>,
+        [weight, slope, dy]: [Numbers<'_>; 3],
+        dx: Option<Numbers<'_>>,
+        room: Numbers<'_>,
     ) -> Result<(), DeviceError> {
         let frames = of.frames(windows);
         let out = dy.len() / frames;
@@ -468,7 +481,7 @@ impl Network {
     ///
     /// # Errors
     /// What the device says.
-    pub fn forward(&self, pass: &Pass, pictures: Bytes) -> Result<(), DeviceError> {
+    pub fn forward(&self, pass: &Pass, pictures: Bytes<'_>) -> Result<(), DeviceError> {
         let (ops, of, config) = (&self.ops, &self.attention, &self.config);
         let (rows, batch) = (pass.steps * pass.batch, pass.batch);
         let room = pass.room.all();
@@ -512,7 +525,7 @@ impl Network {
     /// Queries, answers and the LSTM of a step.
     fn attend(&self, pass: &Pass, step: usize, at: &Step) -> Result<(), DeviceError> {
         let (ops, of, config, batch) = (&self.ops, &self.attention, &self.config, pass.batch);
-        let row = |memory: &Memory| part(memory, step, pass.steps);
+        let row = |memory| part(memory, step, pass.steps);
         let before = row(&pass.before);
         ops.keep(before, at.last_core_h, at.fresh)?;
         let mut x = before;
@@ -572,7 +585,7 @@ impl Network {
     pub fn backward(
         &self,
         pass: &Pass,
-        pictures: Bytes,
+        pictures: Bytes<'_>,
         d_logits: &[f32],
         d_values: &[f32],
     ) -> Result<Vec<f32>, DeviceError> {
@@ -649,7 +662,7 @@ impl Network {
     /// The gradient of a step's LSTM, answers and queries, and of the cells by its attention.
     fn attend_back(&self, pass: &Pass, back: &Back, step: usize, at: &Step) -> Result<(), DeviceError> {
         let (ops, of, config, batch) = (&self.ops, &self.attention, &self.config, pass.batch);
-        let row = |memory: &Memory| part(memory, step, pass.steps);
+        let row = |memory| part(memory, step, pass.steps);
         let [carry_h, carry_c] = [0, 1].map(|i| back.core_carry[i].all());
         let d_core = row(&back.core);
         ops.add(d_core, carry_h)?;
@@ -767,20 +780,20 @@ impl Network {
 }
 
 /// Step `step` of `steps` in an array.
-fn part(memory: &Memory, step: usize, steps: usize) -> Numbers {
+fn part(memory: &Memory, step: usize, steps: usize) -> Numbers<'_> {
     let len = memory.all().len() / steps;
     memory.all().part(step * len, len)
 }
 
 /// Pictures of a convolution.
 #[derive(Debug, Clone, Copy)]
-enum Seen {
-    Bytes(Bytes),
+enum Seen<'a> {
+    Bytes(Bytes<'a>),
     /// Those that are fresh count as zeros.
-    Numbers(Numbers, Option<Bytes>),
+    Numbers(Numbers<'a>, Option<Bytes<'a>>),
 }
 
-impl Seen {
+impl Seen<'_> {
     fn frames(self, windows: &Windows) -> usize {
         match self {
             Seen::Bytes(bytes) => bytes.len() / windows.pixels(),
@@ -790,24 +803,24 @@ impl Seen {
 }
 
 /// The states in a step.
-struct Step {
-    fresh: Bytes,
-    last_h: Numbers,
-    last_c: Numbers,
-    last_core_h: Numbers,
-    last_core_c: Numbers,
-    sums: Numbers,
-    h: Numbers,
-    c: Numbers,
-    tanh_c: Numbers,
+struct Step<'a> {
+    fresh: Bytes<'a>,
+    last_h: Numbers<'a>,
+    last_c: Numbers<'a>,
+    last_core_h: Numbers<'a>,
+    last_core_c: Numbers<'a>,
+    sums: Numbers<'a>,
+    h: Numbers<'a>,
+    c: Numbers<'a>,
+    tanh_c: Numbers<'a>,
 }
 
-impl Step {
-    fn new(pass: &Pass, step: usize, cells: usize, units: usize) -> Step {
+impl<'a> Step<'a> {
+    fn new(pass: &'a Pass, step: usize, cells: usize, units: usize) -> Step<'a> {
         debug_assert_eq!(pass.vision[1].all().len(), pass.steps * pass.batch * cells);
         debug_assert_eq!(pass.core[1].all().len(), pass.steps * pass.batch * units);
-        let row = |memory: &Memory, step: usize| part(memory, step, pass.steps);
-        let last = |memory: &Memory, state: usize| match step {
+        let row = |memory: &'a Memory, step: usize| part(memory, step, pass.steps);
+        let last = |memory: &'a Memory, state: usize| match step {
             0 => pass.begin.memory[state].all(),
             _ => row(memory, step - 1),
         };

@@ -141,7 +141,7 @@ impl Ops {
     ///
     /// # Errors
     /// What the driver says.
-    pub fn write(&self, to: Numbers, from: &[f32]) -> Done {
+    pub fn write(&self, to: Numbers<'_>, from: &[f32]) -> Done {
         assert_eq!(to.len, from.len(), "numbers");
         // SAFETY: numbers are four bytes each, and as many bytes as the place has.
         unsafe {
@@ -154,7 +154,7 @@ impl Ops {
     ///
     /// # Errors
     /// What the driver says.
-    pub fn write_bytes(&self, to: Bytes, from: &[u8]) -> Done {
+    pub fn write_bytes(&self, to: Bytes<'_>, from: &[u8]) -> Done {
         assert_eq!(to.len, from.len(), "bytes");
         // SAFETY: as many bytes as the place has.
         unsafe { self.device.upload(to.at, from) }
@@ -164,7 +164,7 @@ impl Ops {
     ///
     /// # Errors
     /// What the driver says, also of an earlier call.
-    pub fn read(&self, from: Numbers) -> Result<Vec<f32>, DeviceError> {
+    pub fn read(&self, from: Numbers<'_>) -> Result<Vec<f32>, DeviceError> {
         let mut numbers = vec![0.0_f32; from.len];
         // SAFETY: numbers are four bytes each, of which every pattern is a number, and as many bytes as the place has.
         unsafe {
@@ -178,7 +178,7 @@ impl Ops {
     ///
     /// # Errors
     /// What the driver says.
-    pub fn copy(&self, to: Numbers, from: Numbers) -> Done {
+    pub fn copy(&self, to: Numbers<'_>, from: Numbers<'_>) -> Done {
         assert_eq!(to.len, from.len, "numbers");
         // SAFETY: as many bytes as both places have.
         unsafe { self.device.copy(to.at, from.at, 4 * to.len) }
@@ -188,7 +188,7 @@ impl Ops {
     ///
     /// # Errors
     /// What the driver says.
-    pub fn copy_bytes(&self, to: Bytes, from: Bytes) -> Done {
+    pub fn copy_bytes(&self, to: Bytes<'_>, from: Bytes<'_>) -> Done {
         assert_eq!(to.len, from.len, "bytes");
         // SAFETY: as many bytes as both places have.
         unsafe { self.device.copy(to.at, from.at, to.len) }
@@ -198,7 +198,7 @@ impl Ops {
     ///
     /// # Errors
     /// What the driver says.
-    pub fn clear(&self, at: Numbers) -> Done {
+    pub fn clear(&self, at: Numbers<'_>) -> Done {
         // SAFETY: as many bytes as the place has.
         unsafe { self.device.clear(at.at, 4 * at.len) }
     }
@@ -207,7 +207,13 @@ impl Ops {
     ///
     /// # Errors
     /// What the driver says.
-    pub fn windows_of_bytes(&self, windows: &Windows, pictures: Bytes, factor: f32, to: Numbers) -> Done {
+    pub fn windows_of_bytes(
+        &self,
+        windows: &Windows,
+        pictures: Bytes<'_>,
+        factor: f32,
+        to: Numbers<'_>,
+    ) -> Done {
         let frames = pictures.len / windows.pixels();
         assert_eq!(pictures.len, frames * windows.pixels(), "pictures");
         let threads = frames * windows.count() * windows.len();
@@ -219,7 +225,13 @@ impl Ops {
     ///
     /// # Errors
     /// What the driver says.
-    pub fn windows(&self, windows: &Windows, pictures: Numbers, fresh: Option<Bytes>, to: Numbers) -> Done {
+    pub fn windows(
+        &self,
+        windows: &Windows,
+        pictures: Numbers<'_>,
+        fresh: Option<Bytes<'_>>,
+        to: Numbers<'_>,
+    ) -> Done {
         let frames = pictures.len / windows.pixels();
         assert_eq!(pictures.len, frames * windows.pixels(), "pictures");
         assert!(fresh.is_none_or(|fresh| fresh.len == frames), "fresh pictures");
@@ -233,7 +245,7 @@ impl Ops {
     ///
     /// # Errors
     /// What the driver says.
-    pub fn pictures_of_windows(&self, windows: &Windows, d_windows: Numbers, to: Numbers) -> Done {
+    pub fn pictures_of_windows(&self, windows: &Windows, d_windows: Numbers<'_>, to: Numbers<'_>) -> Done {
         let frames = to.len / windows.pixels();
         assert_eq!(to.len, frames * windows.pixels(), "pictures");
         assert_eq!(d_windows.len, frames * windows.count() * windows.len(), "windows");
@@ -244,7 +256,7 @@ impl Ops {
     ///
     /// # Errors
     /// What the driver says.
-    pub fn add_bias(&self, rows: Numbers, bias: Numbers, relu: bool) -> Done {
+    pub fn add_bias(&self, rows: Numbers<'_>, bias: Numbers<'_>, relu: bool) -> Done {
         assert_eq!(rows.len % bias.len, 0, "rows of {} numbers", bias.len);
         let sizes = sizes([bias.len, usize::from(relu)]);
         self.launch("add_bias", &[rows.at, bias.at], sizes, 0.0, rows.len)
@@ -254,7 +266,7 @@ impl Ops {
     ///
     /// # Errors
     /// What the driver says.
-    pub fn relu_backward(&self, d: Numbers, outputs: Numbers) -> Done {
+    pub fn relu_backward(&self, d: Numbers<'_>, outputs: Numbers<'_>) -> Done {
         assert_eq!(d.len, outputs.len, "outputs");
         self.launch("relu_backward", &[d.at, outputs.at], [0; 12], 0.0, d.len)
     }
@@ -263,7 +275,7 @@ impl Ops {
     ///
     /// # Errors
     /// What the driver says.
-    pub fn add(&self, to: Numbers, from: Numbers) -> Done {
+    pub fn add(&self, to: Numbers<'_>, from: Numbers<'_>) -> Done {
         assert_eq!(to.len, from.len, "numbers");
         self.launch("add", &[to.at, from.at], [0; 12], 0.0, to.len)
     }
@@ -272,7 +284,7 @@ impl Ops {
     ///
     /// # Errors
     /// What the driver says.
-    pub fn keep(&self, to: Numbers, from: Numbers, fresh: Bytes) -> Done {
+    pub fn keep(&self, to: Numbers<'_>, from: Numbers<'_>, fresh: Bytes<'_>) -> Done {
         assert_eq!(to.len, from.len, "numbers");
         assert_eq!(to.len % fresh.len, 0, "rows");
         self.launch("keep", &[to.at, from.at, fresh.at], sizes([to.len / fresh.len]), 0.0, to.len)
@@ -288,10 +300,10 @@ impl Ops {
         &self,
         units: usize,
         forget_bias: f32,
-        sums: Numbers,
-        last: Numbers,
-        fresh: Bytes,
-        [h, c, tanh_c]: [Numbers; 3],
+        sums: Numbers<'_>,
+        last: Numbers<'_>,
+        fresh: Bytes<'_>,
+        [h, c, tanh_c]: [Numbers<'_>; 3],
     ) -> Done {
         let rows = cells(units, fresh, sums, &[last, h, c, tanh_c]);
         let arrays = [sums.at, last.at, fresh.at, h.at, c.at, tanh_c.at];
@@ -306,10 +318,10 @@ impl Ops {
     pub fn gates_backward(
         &self,
         units: usize,
-        gates: Numbers,
-        last: Numbers,
-        fresh: Bytes,
-        [tanh_c, d_h, d_c]: [Numbers; 3],
+        gates: Numbers<'_>,
+        last: Numbers<'_>,
+        fresh: Bytes<'_>,
+        [tanh_c, d_h, d_c]: [Numbers<'_>; 3],
     ) -> Done {
         let rows = cells(units, fresh, gates, &[last, tanh_c, d_h, d_c]);
         let arrays = [gates.at, last.at, fresh.at, tanh_c.at, d_h.at, d_c.at];
@@ -320,7 +332,7 @@ impl Ops {
     ///
     /// # Errors
     /// What the driver says.
-    pub fn scores(&self, of: &Attention, scores: Numbers, queries: Numbers, h: Numbers) -> Done {
+    pub fn scores(&self, of: &Attention, scores: Numbers<'_>, queries: Numbers<'_>, h: Numbers<'_>) -> Done {
         let batch = h.len / (of.cells * of.channels);
         assert_eq!(h.len, batch * of.cells * of.channels, "cells");
         assert_eq!(queries.len, batch * of.heads * of.width(), "queries");
@@ -333,7 +345,7 @@ impl Ops {
     ///
     /// # Errors
     /// What the driver says.
-    pub fn softmax(&self, rows: Numbers, len: usize) -> Done {
+    pub fn softmax(&self, rows: Numbers<'_>, len: usize) -> Done {
         assert_eq!(rows.len % len, 0, "rows of {len} numbers");
         self.launch("softmax", &[rows.at], sizes([len]), 0.0, rows.len / len)
     }
@@ -342,7 +354,7 @@ impl Ops {
     ///
     /// # Errors
     /// What the driver says.
-    pub fn softmax_backward(&self, d: Numbers, weights: Numbers, len: usize, scale: f32) -> Done {
+    pub fn softmax_backward(&self, d: Numbers<'_>, weights: Numbers<'_>, len: usize, scale: f32) -> Done {
         assert_eq!(d.len, weights.len, "weights");
         assert_eq!(d.len % len, 0, "rows of {len} numbers");
         self.launch("softmax_backward", &[d.at, weights.at], sizes([len]), scale, d.len / len)
@@ -352,7 +364,7 @@ impl Ops {
     ///
     /// # Errors
     /// What the driver says.
-    pub fn gather_answers(&self, of: &Attention, to: Numbers, from: [Numbers; 4]) -> Done {
+    pub fn gather_answers(&self, of: &Attention, to: Numbers<'_>, from: [Numbers<'_>; 4]) -> Done {
         let batch = answers(of, to, &from);
         assert_eq!(from[3].len, batch * of.told, "last steps");
         let arrays = [to.at, from[0].at, from[1].at, from[2].at, from[3].at];
@@ -363,7 +375,7 @@ impl Ops {
     ///
     /// # Errors
     /// What the driver says.
-    pub fn scatter_answers(&self, of: &Attention, from: Numbers, to: [Numbers; 3]) -> Done {
+    pub fn scatter_answers(&self, of: &Attention, from: Numbers<'_>, to: [Numbers<'_>; 3]) -> Done {
         let batch = answers(of, from, &to);
         let threads = batch * of.heads * (of.channels + of.basis + of.width());
         let arrays = [from.at, to[0].at, to[1].at, to[2].at];
@@ -377,8 +389,8 @@ impl Ops {
     pub fn cells_backward(
         &self,
         of: &Attention,
-        d_h: Numbers,
-        [d_scores, queries, weights, d_contents]: [Numbers; 4],
+        d_h: Numbers<'_>,
+        [d_scores, queries, weights, d_contents]: [Numbers<'_>; 4],
     ) -> Done {
         let batch = d_h.len / (of.cells * of.channels);
         assert_eq!(d_h.len, batch * of.cells * of.channels, "cells");
@@ -396,7 +408,13 @@ impl Ops {
     ///
     /// # Errors
     /// What the driver says.
-    pub fn queries_backward(&self, of: &Attention, d: Numbers, contents: Numbers, places: Numbers) -> Done {
+    pub fn queries_backward(
+        &self,
+        of: &Attention,
+        d: Numbers<'_>,
+        contents: Numbers<'_>,
+        places: Numbers<'_>,
+    ) -> Done {
         let rows = d.len / of.width();
         assert_eq!(d.len, rows * of.width(), "queries");
         assert_eq!((contents.len, places.len), (rows * of.channels, rows * of.basis), "sums over cells");
@@ -408,7 +426,7 @@ impl Ops {
     ///
     /// # Errors
     /// What the driver says.
-    pub fn add_rows(&self, to: Numbers, rows: Numbers, room: Numbers) -> Done {
+    pub fn add_rows(&self, to: Numbers<'_>, rows: Numbers<'_>, room: Numbers<'_>) -> Done {
         let columns = to.len;
         let mut count = rows.len / columns;
         assert_eq!(rows.len, count * columns, "rows of {columns} numbers");
@@ -429,13 +447,13 @@ impl Ops {
     ///
     /// # Errors
     /// What the library says.
-    pub fn product(&self, product: Product) -> Done {
+    pub fn product(&self, product: Product<'_>) -> Done {
         let Product { a, b, c, sizes, add } = product;
         let Sizes { m, n, k, batch } = sizes;
         check(a, [m, k], batch);
         check(b, [k, n], batch);
         check(c, [m, n], batch);
-        let matrix = |of: Operand| Matrix {
+        let matrix = |of: Operand<'_>| Matrix {
             at: of.of.at,
             stride: of.stride,
             transposed: of.transposed,
@@ -446,7 +464,7 @@ impl Ops {
     }
 }
 
-fn check(of: Operand, [rows, columns]: [usize; 2], batch: usize) {
+fn check(of: Operand<'_>, [rows, columns]: [usize; 2], batch: usize) {
     let [rows, columns] = if of.transposed { [columns, rows] } else { [rows, columns] };
     assert!(columns <= of.stride, "rows of {columns} numbers, {} apart", of.stride);
     let end = of.apart * (batch - 1) + (rows - 1) * of.stride + columns;
@@ -454,7 +472,7 @@ fn check(of: Operand, [rows, columns]: [usize; 2], batch: usize) {
 }
 
 /// Rows for each sequence.
-fn cells(units: usize, fresh: Bytes, sums: Numbers, states: &[Numbers]) -> usize {
+fn cells(units: usize, fresh: Bytes<'_>, sums: Numbers<'_>, states: &[Numbers<'_>]) -> usize {
     assert_eq!(sums.len % (4 * units * fresh.len), 0, "sums of {units} units");
     for state in states {
         assert_eq!(4 * state.len, sums.len, "state");
@@ -463,7 +481,7 @@ fn cells(units: usize, fresh: Bytes, sums: Numbers, states: &[Numbers]) -> usize
 }
 
 /// Sequences in rows of answers.
-fn answers(of: &Attention, rows: Numbers, parts: &[Numbers]) -> usize {
+fn answers(of: &Attention, rows: Numbers<'_>, parts: &[Numbers<'_>]) -> usize {
     let batch = rows.len / of.seen();
     assert_eq!(rows.len, batch * of.seen(), "answers");
     for (part, len) in parts.iter().zip([of.channels, of.basis, of.width()]) {
@@ -474,16 +492,16 @@ fn answers(of: &Attention, rows: Numbers, parts: &[Numbers]) -> usize {
 
 /// A matrix in numbers on the device.
 #[derive(Debug, Clone, Copy)]
-pub struct Operand {
-    of: Numbers,
+pub struct Operand<'a> {
+    of: Numbers<'a>,
     stride: usize,
     transposed: bool,
     apart: usize,
 }
 
-impl Operand {
+impl<'a> Operand<'a> {
     /// Rows of `columns` numbers each.
-    pub const fn new(of: Numbers, columns: usize) -> Self {
+    pub const fn new(of: Numbers<'a>, columns: usize) -> Self {
         Operand { of, stride: columns, transposed: false, apart: 0 }
     }
 
@@ -502,13 +520,13 @@ impl Operand {
 
 /// A product of matrices: C = A B, or C += A B.
 #[derive(Debug, Clone, Copy)]
-pub struct Product {
+pub struct Product<'a> {
     /// `[m, k]`
-    pub a: Operand,
+    pub a: Operand<'a>,
     /// `[k, n]`
-    pub b: Operand,
+    pub b: Operand<'a>,
     /// `[m, n]`
-    pub c: Operand,
+    pub c: Operand<'a>,
     /// The sizes.
     pub sizes: Sizes,
     /// Whether to add to C.

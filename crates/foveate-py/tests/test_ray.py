@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -72,6 +73,101 @@ def workers_here():
         except OSError:
             continue
     return found
+
+
+def listening(of):
+    """The addresses on which a process and its descendants listen, as the kernel writes them."""
+    parents, inodes = {}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            for file in (folder / "fd").iterdir():
+                target = os.readlink(file)
+                if target.startswith("socket:["):
+                    inodes.setdefault(target[8:-1], int(folder.name))
+        except OSError:
+            continue
+    family, more = {of}, True
+    while more:
+        more = {pid for pid, parent in parents.items() if parent in family} - family
+        family |= more
+    found = []
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(table).read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A" and inodes.get(words[9]) in family:
+                found.append(words[1].split(":")[0])
+    return found
+
+
+#: What another user tries: to find the token, and to use the cluster without it.
+STRANGER = """
+import os, pathlib, sys
+address, folder, home = sys.argv[1:]
+needle = sys.stdin.read().encode()
+read = []
+for root in (folder, home + "/.ray", "/dev/shm", "/tmp"):
+    for path, folders, files in os.walk(root):
+        for name in files:
+            file = pathlib.Path(path, name)
+            try:
+                if file.is_file() and file.stat().st_size < 1 << 22 and needle in file.read_bytes():
+                    read.append(str(file))
+            except OSError:
+                pass
+for process in pathlib.Path("/proc").glob("[0-9]*"):
+    for name in ("environ", "cmdline"):
+        try:
+            if process.name != str(os.getpid()) and needle in (process / name).read_bytes():
+                read.append(str(process / name))
+        except OSError:
+            pass
+print("uid", os.getuid(), "token in", read, "folder", os.access(folder, os.X_OK))
+from ray._raylet import GcsClient
+try:
+    print("got in", GcsClient(address=address).internal_kv_keys(b"", b"", 5.0))
+except Exception as error:
+    print("refused", type(error).__name__)
+"""
+
+
+def test_a_local_cluster_is_for_its_user_alone(tmp_path, monkeypatch):
+    for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    tokens = set()
+    for _ in range(2):
+        with RayCluster("local", workers=1):
+            tokens.add(os.environ["RAY_AUTH_TOKEN"])
+            found = listening(os.getpid())
+            assert found and all(address in ("0100007F", "0000000000000000FFFF00000100007F") for address in found), found
+            folder = Path(ray._private.worker._global_node.get_session_dir_path()).parent.parent
+            assert folder.stat().st_mode & 0o777 == 0o700, folder
+        assert "RAY_AUTH_TOKEN" not in os.environ and not folder.exists()
+    assert len(tokens) == 2, "each cluster has its own"
+    assert not (tmp_path / ".ray").exists(), "no token is written"
+
+
+def test_another_user_cannot_use_a_local_cluster(tmp_path, monkeypatch):
+    if os.getuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("only root can try as another user, with setpriv")
+    for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    tmp_path.chmod(0o755)
+    with RayCluster("local", workers=1):
+        token = os.environ["RAY_AUTH_TOKEN"]
+        address = ray.get_runtime_context().gcs_address
+        folder = Path(ray._private.worker._global_node.get_session_dir_path()).parent.parent
+        command = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", sys.executable, "-c", STRANGER]
+        environment = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/"}
+        for mode in ({}, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}):
+            done = subprocess.run(
+                [*command, address, str(folder), str(tmp_path)],
+                input=token, env={**environment, **mode}, cwd="/", capture_output=True, text=True, timeout=120,
+            )
+            assert "uid 65534 token in [] folder False" in done.stdout, (done.stdout, done.stderr)
+            assert "refused" in done.stdout and "got in" not in done.stdout, (done.stdout, done.stderr)
 
 
 def test_any_number_of_workers_on_two_nodes(nodes, tmp_path, here):

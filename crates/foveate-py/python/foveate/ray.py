@@ -10,9 +10,15 @@ Every node needs the same build of ``foveate``. Needs Ray: ``pip install 'ray>=2
 from __future__ import annotations
 
 import os
+import secrets
+import shutil
 import statistics
+import tempfile
 import time
+import warnings
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
@@ -64,6 +70,37 @@ class _Call:
     since: float
 
 
+_TOKEN = "RAY_AUTH_TOKEN"
+_LOOPBACK = "127.0.0.1"
+
+
+@contextmanager
+def _loopback() -> Iterator[None]:
+    """Lets `ray.init` take 127.0.0.1 as the address of this machine, which Ray does by itself only where it has no clusters (macOS)."""
+    constants = getattr(ray._private, "ray_constants", None)
+    before = getattr(constants, "ENABLE_RAY_CLUSTER", None)
+    if before is None:
+        yield
+        return
+    constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before
+
+
+def _set_token(token: str | None) -> None:
+    """The token of Ray's processes that are started from now on, and of this one; `None` removes it."""
+    if token is None:
+        os.environ.pop(_TOKEN, None)
+    else:
+        os.environ[_TOKEN] = token
+    # This process may remember another one.
+    loader = getattr(ray._raylet, "AuthenticationTokenLoader", None)
+    if loader is not None:
+        loader.instance().reset_cache()
+
+
 class RayCluster:
     """The workers of a Ray cluster, for ``cluster=`` of `foveate.train` and `foveate.resume`, and for ``--cluster`` of the command.
 
@@ -75,7 +112,9 @@ class RayCluster:
             taken away, but once no others are left, idle workers run the slowest ones, too, and the first answer counts.
         options: further arguments of `ray.init`.
 
-    With ``"local"`` Ray's dashboard and its reports of use stay off, and its processes answer only who has Ray's token (``RAY_AUTH_MODE``).
+    With ``"local"`` Ray's dashboard and its reports of use stay off. Its processes listen on 127.0.0.1 alone and answer only who has
+    their token, which is made for this cluster and stands in no file, unless ``RAY_AUTH_TOKEN``, ``RAY_AUTH_TOKEN_PATH`` or
+    ``RAY_AUTH_MODE`` say otherwise. Their files lie in a folder that only the user can enter; `close` removes it.
     """
 
     def __init__(self, address: str = "local", *, workers: int | None = None, timeout: float | None = None, **options: Any) -> None:
@@ -86,6 +125,9 @@ class RayCluster:
         self._most = workers
         self._timeout = timeout
         self._ours = not ray.is_initialized()
+        #: Whether the token was made here, and the folder that was.
+        self._token = False
+        self._folder: str | None = None
         if self._ours:
             if address == "local":
                 # Ray would report its use to its makers.
@@ -95,9 +137,29 @@ class RayCluster:
                 # Workers may be more than cores: who asks for them gets them.
                 options.setdefault("num_cpus", workers or len(os.sched_getaffinity(0)))
                 options.setdefault("include_dashboard", False)
+                options.setdefault("dashboard_host", _LOOPBACK)
+                options.setdefault("_node_ip_address", _LOOPBACK)
+                if "_temp_dir" not in options:
+                    # Below /tmp as Ray's own: names of sockets must be short.
+                    self._folder = tempfile.mkdtemp(prefix="foveate-ray-", dir="/tmp" if os.path.isdir("/tmp") else None)
+                    # Ray opens its own folder to everybody.
+                    options["_temp_dir"] = os.path.join(self._folder, "r")
+                self._token = not any(os.environ.get(name) for name in (_TOKEN, "RAY_AUTH_TOKEN_PATH"))
+                if self._token:
+                    _set_token(secrets.token_hex(32))
             options.setdefault("log_to_driver", False)
             options.setdefault("logging_level", "warning")
-            ray.init(address=address, **options)
+            try:
+                if options.get("_node_ip_address") == _LOOPBACK:
+                    with _loopback():
+                        ray.init(address=address, **options)
+                    if ray.util.get_node_ip_address() != _LOOPBACK:
+                        warnings.warn(f"Ray {ray.__version__} listens on all interfaces of this machine; docs/cluster.md was written for 2.60", stacklevel=2)
+                else:
+                    ray.init(address=address, **options)
+            except BaseException:
+                self._clean()
+                raise
         self._setup = b""
         self._staff: list[_Worker] = []
         self._looked = float("-inf")
@@ -166,6 +228,16 @@ class RayCluster:
         self._staff, self._calls = [], {}
         if self._ours and ray.is_initialized():
             ray.shutdown()
+        self._clean()
+
+    def _clean(self) -> None:
+        """Removes the token and the folder that were made here."""
+        if self._token:
+            self._token = False
+            _set_token(None)
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
 
     def __enter__(self) -> RayCluster:
         return self
