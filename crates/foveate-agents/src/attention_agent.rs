@@ -12,14 +12,15 @@ use foveate_core::{
     Student, TensorShape, Threads,
 };
 use foveate_kernels::Level;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::bottleneck::{self, Bottleneck, BottleneckScratch};
 use crate::config::{AttentionAgentConfig, MAX_HIDDEN, check_actions, check_params, to_units, within};
 use crate::controller::ControllerConfig;
+use crate::layout::Layout;
 use crate::lstm::{LstmController, LstmState};
 use crate::params::{Params, forward_params};
-use crate::registry::{self, AgentConfig, AgentDescriptor, Sees};
+use crate::registry::{self, AgentConfig, AgentDescriptor, PublishedWeights, PublishedWorld, Sees};
 use crate::student::LstmStudent;
 
 /// The agent. Zero weights until [`Policy::set_params`].
@@ -235,5 +236,44 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     sees: Sees::Picture,
     read: registry::read::<AttentionAgentConfig>,
     fit: bottleneck::fit,
-    published: &[],
+    published: &PUBLISHED,
 };
+
+/// The CarRacing of the published agents.
+const CAR_RACING: PublishedWorld =
+    PublishedWorld { id: "car-racing", picture: Some("classic"), options: &[] };
+
+/// The weights of google/brain-tokyo-workshop, AttentionAgent, with the scores of the paper, and those of its branch
+/// `simplified_aa`, with the score of the log beside them.
+static PUBLISHED: [PublishedWeights; 3] = [
+    PublishedWeights {
+        name: "CarRacing/model",
+        params: 3667,
+        agent: "attention-agent",
+        settings: || json!({}),
+        layout: Layout::Sorted,
+        world: CAR_RACING,
+        score: [914.0, 15.0],
+        sha256: Some("b2f7033b620135b18f90a5fb18bb43673b65f3ba405313bff86222f445a02fe3"),
+    },
+    PublishedWeights {
+        name: "TakeCover/model",
+        params: 3633,
+        agent: "attention-agent",
+        settings: || json!({ "actions": [[-1.0, 1.0]] }),
+        layout: Layout::Sorted,
+        world: PublishedWorld { id: "take-cover", picture: None, options: &[] },
+        score: [1125.0, 589.0],
+        sha256: None,
+    },
+    PublishedWeights {
+        name: "simplified_aa",
+        params: 3667,
+        agent: "attention-agent",
+        settings: || json!({}),
+        layout: Layout::Registration,
+        world: CAR_RACING,
+        score: [854.34, 94.46],
+        sha256: None,
+    },
+];

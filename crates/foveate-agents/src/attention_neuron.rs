@@ -115,6 +115,7 @@ static PUBLISHED: [PublishedWeights; 6] = [
         layout: Layout::Registration,
         world: PublishedWorld { id: "cartpole-swingup-harder", picture: None, options: &[] },
         score: [516.57, 420.37],
+        sha256: None,
     },
     PublishedWeights {
         name: "ant_pi",
@@ -124,6 +125,7 @@ static PUBLISHED: [PublishedWeights; 6] = [
         layout: Layout::Registration,
         world: ANT,
         score: [2563.28, 79.20],
+        sha256: None,
     },
     PublishedWeights {
         name: "ant_mlp",
@@ -140,6 +142,7 @@ static PUBLISHED: [PublishedWeights; 6] = [
         layout: Layout::Registration,
         world: ANT,
         score: [1844.74, 120.96],
+        sha256: None,
     },
     PublishedWeights {
         name: "carracing",
@@ -149,6 +152,7 @@ static PUBLISHED: [PublishedWeights; 6] = [
         layout: Layout::Registration,
         world: CAR_RACING,
         score: [895.59, 60.83],
+        sha256: None,
     },
     PublishedWeights {
         name: "carracing_pi",
@@ -158,6 +162,7 @@ static PUBLISHED: [PublishedWeights; 6] = [
         layout: Layout::Registration,
         world: PublishedWorld { options: &[("wrap", "grey:opencv+blank:bottom=12+stack:4")], ..CAR_RACING },
         score: [846.60, 94.21],
+        sha256: None,
     },
     PublishedWeights {
         name: "puzzle_pong",
@@ -167,6 +172,7 @@ static PUBLISHED: [PublishedWeights; 6] = [
         layout: Layout::Registration,
         world: PublishedWorld { id: "pong", picture: None, options: &[] },
         score: [21.0, 0.0],
+        sha256: None,
     },
 ];
 

@@ -69,6 +69,9 @@ pub struct PublishedWeights {
     pub world: PublishedWorld,
     /// Mean and standard deviation of the returns that were published with them.
     pub score: [f64; 2],
+    /// SHA-256 of the numbers in single precision, little-endian, where it is known: it tells the file from others of as many
+    /// numbers.
+    pub sha256: Option<&'static str>,
 }
 
 /// The world of [`PublishedWeights`].
@@ -82,13 +85,11 @@ pub struct PublishedWorld {
     pub options: &'static [(&'static str, &'static str)],
 }
 
-/// The published weights of `params` numbers, with the agent under which they were published: `agent`, or any.
-pub fn published(agent: Option<&str>, params: usize) -> Option<(&'static str, &'static PublishedWeights)> {
-    let mut agents = AGENTS.iter().filter(|other| agent.is_none_or(|name| name == other.name));
-    agents.find_map(|agent| {
-        let found = agent.published.iter().find(|weights| weights.params == params);
-        found.map(|found| (agent.name, found))
-    })
+/// The published weights of `params` numbers, each with the agent under which they were published: `agent`, or any.
+pub fn published(agent: Option<&str>, params: usize) -> Vec<(&'static str, &'static PublishedWeights)> {
+    let agents = AGENTS.iter().filter(|other| agent.is_none_or(|name| name == other.name));
+    let all = agents.flat_map(|agent| agent.published.iter().map(|weights| (agent.name, weights)));
+    all.filter(|(_, weights)| weights.params == params).collect()
 }
 
 impl AgentDescriptor {

@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 fn import_then_evaluate() {
     let dir = Dir::new();
     dir.write("published.npz", npz(&made_up()));
-    let told = dir.json(&["import", "published.npz", "--json"]);
+    let told = dir.json(&["import", "published.npz", "--agent", "attention-agent", "--json"]);
     assert_eq!((&told["params"], &told["file"]), (&json!(3667), &json!("published.safetensors")));
     assert_eq!(told["config"]["top_k"], 10);
-    assert!(dir.ok(&["import", "published.npz"]).contains("3667 weights"));
+    assert!(dir.ok(&["import", "published.npz", "--layout", "sorted"]).contains("3667 weights"));
 
     // A different divisor is a different agent with the same weights.
-    let scaled = ["import", "published.npz", "--scale", "sqrt-d", "--out", "scaled.safetensors", "--json"];
-    let scaled = dir.json(&scaled);
+    let agent = ["import", "published.npz", "--agent", "attention-agent", "--json"];
+    let scaled = dir.json(&[&agent[..], &["--scale", "sqrt-d", "--out", "scaled.safetensors"]].concat());
     assert_eq!((&scaled["config"]["scale"], &scaled["sha256"]), (&json!("sqrt_d"), &told["sha256"]));
-    let other = ["import", "published.npz", "--layout", "registration", "--out", "o.safetensors", "--json"];
+    let other = [&agent[..], &["--layout", "registration", "--out", "o.safetensors"]].concat();
     assert_ne!(dir.json(&other)["sha256"], told["sha256"]);
 
     let eval = ["eval", "published.safetensors", "--picture", "classic", "--max-steps", "40", "--json"];

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Dir, check_fails, npz, weights};
+use foveate::agents::registry::published;
 #[cfg(not(feature = "eigen"))]
 use foveate::run::config::TrainConfig;
 use foveate::run::weights::load_weights_or_run;
@@ -517,16 +518,74 @@ fn published_weights_are_recognised_by_their_number() {
         dir.json(&[&["import", "w.npz", "--json"], flags].concat())["config"]["scale"].clone()
     };
     assert_eq!(scale(&["--agent", "attention-neuron"]), "sqrt_d");
-    assert_eq!(scale(&[]), "sqrt_d_in", "the AttentionAgent release");
+    assert_eq!(scale(&["--agent", "attention-agent"]), "sqrt_d_in", "the AttentionAgent release");
+    assert_eq!(scale(&["--layout", "sorted"]), "sqrt_d_in", "only the AttentionAgent release has this order");
+}
+
+#[test]
+fn a_number_of_weights_that_several_releases_have_needs_the_agent() {
+    let dir = Dir::new();
+    let mut pairs = 0;
+    for one in AGENTS.iter().flat_map(|agent| agent.published) {
+        let releases = published(None, one.params);
+        if releases.len() < 2 {
+            continue;
+        }
+        pairs += 1;
+        let numbers: Vec<f32> = (0..one.params).map(|i| (i as f32 * 0.37).sin()).collect();
+        dir.write("w.npz", npz(&numbers));
+        let names: Vec<String> = releases
+            .iter()
+            .map(|(of, weights)| format!("--agent {of}"[..].to_owned() + "|" + weights.name))
+            .collect();
+        for name in &names {
+            let (flag, release) = name.split_once('|').expect("two");
+            for flags in
+                [&[][..], &["--layout", "registration"], &["--env", one.world.id], &["--scale", "sqrt-d"]]
+            {
+                check_fails(&dir, &[&["import", "w.npz"], flags].concat(), &["those of", flag]);
+            }
+            check_fails(&dir, &["import", "w.npz"], &[release, flag]);
+        }
+    }
+    assert_eq!(pairs, 3, "AttentionAgent's, its branch's and AttentionNeuron's CarRacing");
+    // What the message says is what helps.
+    let choices = [
+        (&["--agent", "attention-agent"][..], "sqrt_d_in", "sorted"),
+        (&["--agent", "attention-agent", "--layout", "registration"], "sqrt_d_in", "registration"),
+        (&["--agent", "attention-neuron"], "sqrt_d", "registration"),
+    ];
+    for (flags, scale, layout) in choices {
+        let told = dir.json(&[&["import", "w.npz", "--json"], flags].concat());
+        assert_eq!((&told["config"]["scale"], &told["layout"]), (&scale.into(), &layout.into()), "{flags:?}");
+    }
+}
+
+#[test]
+fn the_released_attention_agent_is_known_by_its_numbers() {
+    let data = std::env::var_os("FOVEATE_DATA").map_or_else(
+        || std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")),
+        std::path::PathBuf::from,
+    );
+    let Ok(bytes) = std::fs::read(data.join("attention_agent_carracing.npz")) else {
+        eprintln!("skipped: no attention_agent_carracing.npz; set FOVEATE_DATA to the folder that has it");
+        return;
+    };
+    let dir = Dir::new();
+    dir.write("carracing.npz", bytes);
+    let told = dir.json(&["import", "carracing.npz", "--json"]);
+    assert_eq!((&told["config"]["scale"], &told["layout"]), (&"sqrt_d_in".into(), &"sorted".into()));
 }
 
 #[test]
 fn import_finds_the_world_by_the_number_of_weights() {
     let dir = Dir::new();
     let of = |count: usize| npz(&(0..count).map(|i| (i as f32 * 0.37).sin()).collect::<Vec<_>>());
-    for (count, world) in [(3667, Value::Null), (3633, "take-cover".into())] {
+    for (count, flags, world) in
+        [(3667, &["--layout", "sorted"][..], Value::Null), (3633, &[], "take-cover".into())]
+    {
         dir.write("w.npz", of(count));
-        let done = dir.run(&["import", "w.npz"]);
+        let done = dir.run(&[&["import", "w.npz"], flags].concat());
         assert_eq!(done.code, Some(0), "{}", done.stderr);
         let (file, _) = load_weights_or_run(&dir.path("w.safetensors")).expect("it was written");
         assert_eq!(file.params().len(), count);

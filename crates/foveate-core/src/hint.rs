@@ -65,6 +65,8 @@ names! {
         ImageThreads = "image-threads",
         /// The result as data for programs.
         Json = "json",
+        /// The order of weights in a vector.
+        Layout = "layout",
         /// A name for a new run.
         Name = "name",
         /// An option of a world: `NAME=VALUE`.
@@ -91,6 +93,8 @@ names! {
         Token = "token",
         /// Whether a world that a file names may run code.
         TrustWorld = "trust-world",
+        /// Untrained agents that an agent is compared with.
+        Untrained = "untrained",
         /// A variant of a world.
         Variant = "variant",
         /// Whether evaluations write videos: `off`.

@@ -147,8 +147,8 @@ pub struct WorldDescriptor {
     pub presets: &'static [&'static str],
     /// The mean return that counts as solved, if there is an established value.
     pub solved_at: Option<f64>,
-    /// Published scores of agents in it.
-    pub published: Option<Published>,
+    /// Published scores of agents in it, each of one release.
+    pub published: &'static [Published],
     /// Returns the scores by which those of agents in it are normalised, where there are such scores.
     pub reference: fn(&EnvRequest) -> Option<ReferenceScores>,
     /// Steps per CPU second of training with each picture: a low and a high estimate.
@@ -224,6 +224,8 @@ pub struct Family {
 /// Published scores of an agent in a world.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Published {
+    /// The agent under which its weights were published, and their name there: whose scores these are.
+    pub release: [&'static str; 2],
     /// The publication, and how the scores were measured.
     pub source: &'static str,
     /// The scores.
@@ -285,9 +287,9 @@ impl WorldDescriptor {
             actions: &[],
             choices: &[],
             sensors: &[],
-            presets: &["gymnasium", "gymnasium-pictures"],
+            presets: &["gymnasium", "gymnasium-pictures", "evolution"],
             solved_at: None,
-            published: None,
+            published: &[],
             reference: |_| None,
             speeds: &[],
             patience: None,

@@ -65,11 +65,19 @@ pub(crate) static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     ],
     presets: &["ant-ppo", "ant-neuron", "gymnasium"],
     solved_at: Some(2500.0), // the threshold of the published environment
-    published: Some(Published {
-        source: "AttentionNeuron's weights ant_pi, sensors shuffled in every episode, 100 episodes (the plain network ant_mlp, \
-                 not shuffled: 1844.74 ± 120.96): code of Tang and Ha, The Sensory Neuron as a Transformer, NeurIPS 2021",
-        scores: &[PublishedScore { variant: "original", mean: 2563.28, std: 79.20 }],
-    }),
+    published: &[
+        Published {
+            release: ["attention-neuron", "ant_pi"],
+            source: "AttentionNeuron's weights ant_pi, sensors shuffled in every episode, 100 episodes: code of Tang and Ha, The Sensory Neuron as a Transformer, NeurIPS 2021",
+            scores: &[PublishedScore { variant: "original", mean: 2563.28, std: 79.20 }],
+        },
+        Published {
+            release: ["attention-neuron", "ant_mlp"],
+            source: "AttentionNeuron's plain network ant_mlp, not shuffled, 100 episodes: code of Tang and Ha, The Sensory Neuron as \
+                 a Transformer, NeurIPS 2021",
+            scores: &[PublishedScore { variant: "original", mean: 1844.74, std: 120.96 }],
+        },
+    ],
     has_process: true,
     spec: Some(spec),
     ..WorldDescriptor::new(

@@ -42,15 +42,18 @@ pub fn import(path: &Path, agent: &str, config: &Value, layout: Layout) -> Resul
     let ours = layout.to_ours(&tensors, &flat)?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let file = AgentFile::new(agent, &config, ours)?;
-    Ok(file.note("source", format!("imported from {name}, layout {layout}")))
+    Ok(file.note(SOURCE, format!("{IMPORTED}{name}{LAYOUT}{layout}")))
 }
 
-/// How many parameters the npz file at `path` holds.
-///
-/// # Errors
-/// As [`import`], without the errors about the agent.
-pub fn count(path: &Path) -> Result<usize, RunError> {
-    Ok(read(path)?.len())
+/// The note of where weights come from, and what it says of imported ones.
+const SOURCE: &str = "source";
+const IMPORTED: &str = "imported from ";
+const LAYOUT: &str = ", layout ";
+
+/// The layout in which the weights of `file` were imported; `None` if they were not.
+pub fn imported_as(file: &AgentFile) -> Option<Layout> {
+    let (_, layout) = file.about.get(SOURCE)?.strip_prefix(IMPORTED)?.rsplit_once(LAYOUT)?;
+    Layout::named(layout)
 }
 
 /// Agents with default settings that have `count` parameters in a native world that suits them, each with
@@ -75,7 +78,7 @@ pub fn fitting(count: usize) -> Vec<(&'static str, &'static str)> {
 fn whose(count: usize) -> String {
     let pairs = fitting(count);
     if pairs.is_empty() {
-        return registry::published(None, count).map_or_else(String::new, |(agent, weights)| {
+        return registry::published(None, count).first().map_or_else(String::new, |(agent, weights)| {
             format!(
                 "{count} is what the published {} of {agent} has: give {} alone, or ",
                 weights.name,
@@ -89,7 +92,10 @@ fn whose(count: usize) -> String {
 }
 
 /// The one vector of the npz file at `path`.
-fn read(path: &Path) -> Result<Vec<f32>, RunError> {
+///
+/// # Errors
+/// As [`import`], without the errors about the agent.
+pub fn read(path: &Path) -> Result<Vec<f32>, RunError> {
     let members = npz::read(path)?;
     let bad = |why: String| RunError::Import { path: path.to_path_buf(), why };
     let [member] = &members[..] else {

@@ -36,7 +36,7 @@ use table::NoResult;
 
 pub use conditions::{Condition, What, conditions, fitting_shifts, severities};
 pub use looks::looks;
-pub use published::{Published, published};
+pub use published::Published;
 pub use sheet::{SheetRequest, sheet};
 pub use table::{AgentColumn, Change, StressRow, StressTable, solved_at};
 
@@ -190,6 +190,7 @@ pub fn run(
         let env = worlds::make(condition.in_world(world))?;
         held.extend((held.len() < HELD).then_some(env));
     }
+    let frames = held.first().and_then(|env| env.spec().observation.image()).map_or(1, |image| image.frames);
     let keeper = request.folder.map(Keeper::open).transpose()?;
     let mut effort = Effort::default();
     let (mut done, mut kept) = (0, 0);
@@ -259,7 +260,7 @@ pub fn run(
     if let Some(error) = first_error.filter(|_| !any) {
         return Err(error);
     }
-    Ok((StressTable::new(request, columns), effort))
+    Ok((StressTable::new(request, frames, columns), effort))
 }
 
 /// Why an agent cannot act in a changed world whose observations have another shape than those of the unmodified world

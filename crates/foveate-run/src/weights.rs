@@ -104,6 +104,11 @@ pub enum WeightsError {
     Agent(PolicyError),
 }
 
+/// SHA-256 of numbers as little-endian bytes.
+pub fn sha256_of(numbers: &[f32]) -> String {
+    sha256_hex(&numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())
+}
+
 impl AgentFile {
     /// Combines name, configuration and parameters; settings with default values may be omitted from
     /// `config`.
@@ -195,7 +200,7 @@ impl AgentFile {
 
     /// SHA-256 of the parameters as little-endian bytes: identifies the weights, whatever the file's name.
     pub fn sha256(&self) -> String {
-        sha256_hex(&self.params.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())
+        sha256_of(&self.params)
     }
 
     /// Writes the file atomically.

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use foveate_agents::Layout;
-use foveate_agents::registry::{PublishedWeights, PublishedWorld, find, published};
+use foveate_agents::registry::{self, PublishedWeights, PublishedWorld, find};
+use foveate_core::hint::Setting;
 use foveate_envs::registry::EnvRequest;
 use foveate_registry::{AGENTS, default_world};
 use foveate_run::config::agent_settings;
 use foveate_run::fit::picture_settings;
-use foveate_run::import::{self, count, fitting};
-use foveate_run::weights::AgentFile;
+use foveate_run::import::{self, fitting};
+use foveate_run::weights::{AgentFile, sha256_of};
 use foveate_run::{RunError, worlds};
 use serde::Serialize;
 use serde_json::json;
@@ -21,7 +22,8 @@ pub struct ImportRequest {
     pub file: PathBuf,
     /// The agent that the weights belong to; `None` selects the agent with this number of weights. If weights of this
     /// number were published for the agent, and no settings are given, theirs are used; these weights may be
-    /// those of another agent.
+    /// those of another agent. If several releases have as many weights, the agent is needed, unless the file is a
+    /// known one.
     pub agent: Option<String>,
     /// The world that the weights were trained in, which sets the agent's picture and actions; `None` selects
     /// the world in which the agent has this number of weights.
@@ -50,8 +52,8 @@ pub struct Imported {
 /// Reads published weights.
 ///
 /// # Errors
-/// When the file is invalid, when its number of weights is not the agent's, or when there is no such agent or
-/// world.
+/// When the file is invalid, when its number of weights is not the agent's or that of two releases, or when there is no
+/// such agent or world.
 pub fn import(request: &ImportRequest) -> Result<Imported, RunError> {
     let mut config = match &request.config {
         Some(path) => agent_settings(path)?,
@@ -103,7 +105,7 @@ pub fn import(request: &ImportRequest) -> Result<Imported, RunError> {
 }
 
 /// The published weights that the file holds, by their number, with the agent under which they were published;
-/// `None` when settings are given, and when no agent is given and the usual one has as many weights.
+/// `None` when settings are given, and for the usual agent's own, which are read like any of its weights.
 fn recognised(
     request: &ImportRequest,
     usual: &str,
@@ -114,11 +116,40 @@ fn recognised(
     if let Some(agent) = &request.agent {
         find(agent)?;
     }
-    let count = count(&request.file)?;
-    if request.agent.is_none() && fitting(count).iter().any(|(agent, _)| *agent == usual) {
-        return Ok(None);
+    let numbers = import::read(&request.file)?;
+    let mut releases = registry::published(request.agent.as_deref(), numbers.len());
+    if request.agent.is_none() && releases.len() > 1 {
+        let sha256 = sha256_of(&numbers);
+        if let Some(known) = releases.iter().position(|(_, weights)| weights.sha256 == Some(&*sha256)) {
+            releases = vec![releases[known]];
+        }
+        releases.retain(|(_, weights)| {
+            request.layout.is_none_or(|layout| weights.layout == layout)
+                && request.world.as_ref().is_none_or(|world| weights.world.id == world)
+        });
+        if let [_, _, ..] = &releases[..] {
+            return Err(several(&request.file, numbers.len(), &releases));
+        }
     }
-    Ok(published(request.agent.as_deref(), count))
+    Ok(releases.first().copied().filter(|(of, _)| *of != usual))
+}
+
+/// The error that names all releases that have as many weights, and how to choose one.
+fn several(file: &Path, count: usize, releases: &[(&str, &PublishedWeights)]) -> RunError {
+    let choice = |(of, weights): &(&str, &PublishedWeights)| {
+        let agent = Setting::Agent.to(of);
+        let is_default =
+            releases.iter().find(|(other, _)| other == of).is_some_and(|(_, w)| w.name == weights.name);
+        let hint = if is_default { agent } else { agent.with(Setting::Layout.to(weights.layout.name())) };
+        format!("{hint} for {of}'s published {}", weights.name)
+    };
+    let choices: Vec<String> = releases.iter().map(choice).collect();
+    let why = format!(
+        "{count} weights are those of {} releases, which differ in their order or their divisor; say whose they are: {}",
+        releases.len(),
+        choices.join(", ")
+    );
+    RunError::Import { path: file.to_path_buf(), why }
 }
 
 /// The request for the world of published weights.
@@ -138,7 +169,7 @@ fn request_for(world: &PublishedWorld) -> EnvRequest {
 /// The agent and the world inferred from the number of weights, with a note that says so; no note for the
 /// usual agent in the default world.
 fn guess(file: &Path, usual: &str) -> Result<(String, Option<String>, Option<String>), RunError> {
-    let count = count(file)?;
+    let count = import::read(file)?.len();
     let pairs = fitting(count);
     // Other agents with the same number of weights are not the published ones, so the usual agent wins.
     let of_usual: Vec<_> = pairs.iter().filter(|(agent, _)| *agent == usual).collect();

@@ -26,22 +26,23 @@ choice gives a useless agent without an error:
 The AttentionAgent release is AttentionAgent/pretrained/CarRacing/model.npz and
 AttentionAgent/pretrained/TakeCover/model.npz of the repository google/brain-tokyo-workshop.
 The files of the AttentionNeuron release, in the same repository, are recognised by their number of
-weights: cartpole_pi, ant_pi, ant_mlp, carracing_pi and puzzle_pong, and with --agent
-attention-neuron also carracing, which has as many weights as the AttentionAgent release.
+weights: cartpole_pi, ant_pi, ant_mlp, carracing_pi and puzzle_pong. Three releases have 3,667 weights
+in different orders or with different divisors: the AttentionAgent release, which is recognised by its
+numbers, its simplified branch, and carracing of the AttentionNeuron release; these need --agent.
 
 Examples:
   foveate import model.npz --out attention_agent_carracing.safetensors
   foveate import model.npz --env take-cover --out attention_agent_takecover.safetensors
   foveate import cartpole_pi.npz && foveate eval cartpole_pi.safetensors
   foveate import carracing.npz --agent attention-neuron
-  foveate import simplified.npz --layout registration --out simplified.safetensors
+  foveate import simplified.npz --agent attention-agent --layout registration
   foveate eval attention_agent_carracing.safetensors --picture classic")]
 pub(crate) struct Import {
     /// The npz file
     #[arg(value_name = "FILE.npz")]
     file: PathBuf,
-    /// The agent of the weights; `foveate list agents` shows them [default: attention-agent, or the one with as many
-    /// weights]
+    /// The agent of the weights; `foveate list agents` shows them [default: the one with as many
+    /// weights; needed if several releases have as many]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// The world they were trained in; it determines the agent's picture size and actions [default: car-racing, or the

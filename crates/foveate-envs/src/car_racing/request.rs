@@ -29,6 +29,11 @@ const OPTIONS: [(&str, &str); 7] = [
     ("max_steps", "steps after which an episode is truncated, or none (default: 1000)"),
 ];
 
+/// The source of the scores of AttentionNeuron's release.
+const SENSORY: &str = "AttentionNeuron's release on gym's CarRacing-v0 (here: picture classic), 100 episodes, the patches of \
+                       carracing_pi shuffled in every episode: test logs of the authors' repository of Tang and Ha, The \
+                       Sensory Neuron as a Transformer, NeurIPS 2021";
+
 /// Its entry in the registry of worlds.
 pub static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     instance: "track",
@@ -44,18 +49,36 @@ pub static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     choices: &["nothing", "right", "left", "gas", "brake"],
     presets: &["laptop-relu", "laptop", "evolution", "paper", "attention-neuron", "car-racing-ppo"],
     solved_at: Some(900.0), // the reward threshold that Gymnasium registers
-    published: Some(Published {
-        source: "AttentionAgent on gym's CarRacing-v0 (here: picture classic), 100 episodes: Tang, Nguyen and Ha, \
+    published: &[
+        Published {
+            release: ["attention-agent", "CarRacing/model"],
+            source: "AttentionAgent on gym's CarRacing-v0 (here: picture classic), 100 episodes: Tang, Nguyen and Ha, \
                  Neuroevolution of Self-Interpretable Agents, GECCO 2020, and its authors' repository (color3, noise)",
-        scores: &[
-            score("original", 914.0, 15.0),
-            score("color", 866.0, 112.0),
-            score("color3", 673.0, 372.0),
-            score("bar", 900.0, 35.0),
-            score("blob", 898.0, 53.0),
-            score("noise", -58.0, 12.0),
-        ],
-    }),
+            scores: &[
+                score("original", 914.0, 15.0),
+                score("color", 866.0, 112.0),
+                score("color3", 673.0, 372.0),
+                score("bar", 900.0, 35.0),
+                score("blob", 898.0, 53.0),
+                score("noise", -58.0, 12.0),
+            ],
+        },
+        Published {
+            release: ["attention-agent", "simplified_aa"],
+            source: "AttentionAgent's branch simplified_aa, 100 episodes: log of the authors' repository",
+            scores: &[score("original", 854.34, 94.46)],
+        },
+        Published {
+            release: ["attention-neuron", "carracing"],
+            source: SENSORY,
+            scores: &[score("original", 895.59, 60.83)],
+        },
+        Published {
+            release: ["attention-neuron", "carracing_pi"],
+            source: SENSORY,
+            scores: &[score("original", 846.60, 94.21)],
+        },
+    ],
     // `fast` was measured at both ends (docs/runs.md: the first generations of preset `paper`; README: around
     // trained weights). `classic` and `none` are faster worlds, and are assumed to be at least as fast.
     // `exact` is derived from the README's speeds of the world alone and of the agent.

@@ -18,11 +18,12 @@ pub static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     has_expert: true,
     presets: &["cartpole-swingup-wide", "cartpole-swingup", "gymnasium"],
     sensors: &["x", "velocity", "cos angle", "sin angle", "angular velocity"],
-    published: Some(Published {
+    published: &[Published {
+        release: ["attention-neuron", "cartpole_pi"],
         source: "AttentionNeuron's published weights, 100 episodes, numbers shuffled in every episode: test log of \
                  the authors' repository of Tang and Ha, The Sensory Neuron as a Transformer, NeurIPS 2021",
         scores: &[PublishedScore { variant: "original", mean: 516.57, std: 420.37 }],
-    }),
+    }],
     champions: &[
         Champion {
             name: ID,

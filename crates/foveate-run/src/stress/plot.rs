@@ -5,7 +5,7 @@ use foveate_explain::charts::{
 };
 
 use super::table::{AgentColumn, StressRow, StressTable};
-use super::text::count;
+use super::text::{NO_EFFECT, count};
 
 const SPREAD: &str = "a thick line is the 95 % interval of the mean of that row alone (not corrected for the number of rows), \
                       a thin one mean ± standard deviation";
@@ -16,20 +16,35 @@ const MOST: u32 = 5;
 /// Every row that is not part of a curve: means with their intervals, all agents side by side, and published
 /// results.
 pub fn overview(table: &StressTable) -> String {
-    let rows: Vec<ConditionRow<'_>> = (0..table.agents.first().map_or(0, |agent| agent.rows.len()))
+    // One agent's published results are drawn.
+    let released = table.agents.iter().find(|agent| agent.has_published());
+    let rows: Vec<_> = (0..table.agents.first().map_or(0, |agent| agent.rows.len()))
         .filter(|&i| table.agents[0].rows[i].curve.is_none())
         .map(|i| {
             let first = &table.agents[0].rows[i];
             let of_agent = |agent: &AgentColumn| agent_mean(&agent.rows[i]);
-            let published =
-                first.published.map(|p| AgentMean { mean: p.mean, interval: None, deviation: Some(p.std) });
-            (&*first.name, table.agents.iter().map(of_agent).collect(), published)
+            let published = released.and_then(|agent| agent.rows[i].published).map(|p| AgentMean {
+                mean: p.mean,
+                interval: None,
+                deviation: Some(p.std),
+            });
+            let all = || table.agents.iter().map(|agent| &agent.rows[i]);
+            let name = marked(&first.name, all().all(|row| row.no_effect));
+            (name, table.agents.iter().map(of_agent).collect::<Vec<_>>(), published)
         })
         .collect();
+    let rows: Vec<ConditionRow<'_>> =
+        rows.iter().map(|(name, means, published)| (&**name, means.clone(), *published)).collect();
     let subtitle = if table.episodes == 1 { SINGLE } else { SPREAD };
-    let others = table.published_source.is_some().then_some("published (mean ± standard deviation)");
+    let others = released.map(|agent| format!("published for {} (mean ± standard deviation)", agent.name));
     let (title, agents) = (heading(table), names(table));
-    let head = ConditionsHead { title: &title, subtitle, agents: &agents, others, goal: table.solved_at };
+    let head = ConditionsHead {
+        title: &title,
+        subtitle,
+        agents: &agents,
+        others: others.as_deref(),
+        goal: table.solved_at,
+    };
     condition_means(&head, &rows)
 }
 
@@ -52,9 +67,17 @@ pub fn curves(table: &StressTable) -> Option<String> {
             .map(|(_, row)| (row.severity.unwrap_or(0.0), row.summary.mean, row.summary.ci95))
             .collect()
     };
-    let panels: Vec<Panel<'_>> = curves
+    let rows_of = |name: &str| {
+        let rows = table.agents.iter().flat_map(|agent| &agent.rows);
+        rows.filter(|row| row.curve.as_deref() == Some(name)).collect::<Vec<_>>()
+    };
+    let titles: Vec<(&str, String)> = curves
         .into_iter()
-        .map(|name| (name, table.agents.iter().map(|agent| of_curve(agent, name)).collect()))
+        .map(|name| (name, marked(name, rows_of(name).iter().all(|row| row.no_effect))))
+        .collect();
+    let panels: Vec<Panel<'_>> = titles
+        .iter()
+        .map(|(name, title)| (&**title, table.agents.iter().map(|agent| of_curve(agent, name)).collect()))
         .collect();
     let at = table.agents.first().and_then(|agent| agent.rows.iter().find(|row| row.curve.is_some()));
     let since = at
@@ -75,6 +98,11 @@ pub fn curves(table: &StressTable) -> Option<String> {
         goal: table.solved_at,
     };
     Some(condition_panels(&head, MOST, &panels))
+}
+
+/// A row's name, with a remark when it changed nothing for any agent.
+fn marked(name: &str, no_effect: bool) -> String {
+    if no_effect { format!("{name} ({NO_EFFECT})") } else { name.to_owned() }
 }
 
 /// What is drawn of a row; nothing of one that was not run.

@@ -1,7 +1,12 @@
 //! Results that the papers report.
 
-use foveate_registry::WORLDS;
+use foveate_agents::registry;
+use foveate_envs::registry::Published as Scores;
+use foveate_registry::{AGENTS, WORLDS};
 use serde::{Deserialize, Serialize};
+
+use super::Tested;
+use crate::import::imported_as;
 
 /// A published result.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -12,14 +17,24 @@ pub struct Published {
     pub std: f64,
 }
 
-/// The source of the published rows of this world.
-pub(super) fn source(world: &str) -> Option<&'static str> {
-    Some(WORLDS.get(world)?.published?.source)
+/// The published scores of these weights in `world`: those of the release that has the same kind of agent with the same
+/// settings, and from whose file the weights were imported in its order; `None` for all other weights.
+pub(super) fn scores(world: &str, tested: &Tested) -> Option<&'static Scores> {
+    let Tested::File(file) = tested else { return None };
+    let layout = imported_as(file)?;
+    WORLDS.get(world)?.published.iter().find(|scores| {
+        let [under, name] = scores.release;
+        let weights = AGENTS.get(under).and_then(|agent| agent.published.iter().find(|w| w.name == name));
+        weights.is_some_and(|weights| {
+            (weights.agent, weights.layout) == (file.name(), layout)
+                && registry::full_config(weights.agent, &(weights.settings)())
+                    .is_ok_and(|config| config == *file.config())
+        })
+    })
 }
 
-/// The published result of an agent in this variant of this world; `original` is the unmodified world.
-pub fn published(world: &str, variant: &str) -> Option<Published> {
-    let published = WORLDS.get(world)?.published?;
-    let score = published.scores.iter().find(|score| score.variant == variant)?;
+/// The result in this variant; `original` is the unmodified world.
+pub(super) fn in_variant(scores: &Scores, variant: &str) -> Option<Published> {
+    let score = scores.scores.iter().find(|score| score.variant == variant)?;
     Some(Published { mean: score.mean, std: score.std })
 }

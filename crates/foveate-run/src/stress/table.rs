@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conditions::{Condition, What};
 use super::keep::RowResult;
-use super::published::{Published, published, source};
+use super::published::{self, Published};
 use super::{Contender, StressRequest};
 use crate::replay::sha256_hex;
 
@@ -31,7 +31,10 @@ pub struct StressTable {
     pub max_steps: Option<u64>,
     /// The mean return at which the world counts as solved.
     pub solved_at: Option<f64>,
-    /// The source of the published numbers, if there are any.
+    /// Pictures that an observation holds, the newest and earlier ones; 1 where it holds one or none.
+    #[serde(default = "one")]
+    pub frames: usize,
+    /// The sources of the published numbers, if there are any.
     pub published_source: Option<String>,
     /// One column per agent.
     pub agents: Vec<AgentColumn>,
@@ -78,6 +81,10 @@ pub struct StressRow {
     pub solved: Option<bool>,
     /// Difference from the unmodified world; `None` in its own row.
     pub change: Option<Change>,
+    /// Whether the modification changed nothing: every episode has the return, the length and the end that it has in the
+    /// unmodified world.
+    #[serde(default)]
+    pub no_effect: bool,
     /// The published result for this row.
     pub published: Option<Published>,
     /// Sum of rewards of every episode.
@@ -117,21 +124,31 @@ impl Change {
     }
 }
 
+const fn one() -> usize {
+    1
+}
+
 /// The mean return at which a world counts as solved.
 pub fn solved_at(world: &str) -> Option<f64> {
     WORLDS.get(world)?.solved_at
 }
 
 impl AgentColumn {
+    /// Whether any result of it was published.
+    pub(super) fn has_published(&self) -> bool {
+        self.rows.iter().any(|row| row.published.is_some())
+    }
+
     pub(super) fn new(
         contender: &Contender,
         world: &EnvRequest,
         conditions: &[Condition],
         outcomes: Vec<Result<RowResult, NoResult>>,
     ) -> Self {
-        let base = outcomes[0].as_ref().map(|row| row.returns.clone()).unwrap_or_default();
+        let base = outcomes[0].as_ref().cloned().unwrap_or_default();
         let threshold = solved_at(&world.id);
         let plain = world.variants.is_empty() && world.shifts.is_empty();
+        let scores = published::scores(&world.id, &contender.tested).filter(|_| plain);
         let mut rows: Vec<StressRow> = conditions
             .iter()
             .zip(outcomes)
@@ -143,7 +160,7 @@ impl AgentColumn {
                 };
                 let ran = skipped.is_none();
                 let summary = Summary::of(&outcome.returns);
-                let compared = if i == 0 || !ran { None } else { paired(&base, &outcome.returns) };
+                let compared = if i == 0 || !ran { None } else { paired(&base.returns, &outcome.returns) };
                 let (kind, curve) = match &condition.what {
                     What::Original => ("original", None),
                     What::Variant(_) => ("variant", None),
@@ -166,7 +183,10 @@ impl AgentColumn {
                         p_holm: c.p,
                         exact: c.exact,
                     }),
-                    published: published(&world.id, &condition.name).filter(|_| plain && kind != "shift"),
+                    no_effect: i > 0 && ran && outcome == base,
+                    published: scores
+                        .filter(|_| kind != "shift")
+                        .and_then(|scores| published::in_variant(scores, &condition.name)),
                     returns: outcome.returns,
                     lengths: outcome.lengths,
                     terminated: outcome.terminated,
@@ -198,10 +218,16 @@ impl StressTable {
         Some(format!("{count} of {all} rows failed; the first is {}: {why}", first.name))
     }
 
-    pub(super) fn new(request: &StressRequest<'_>, agents: Vec<AgentColumn>) -> Self {
+    pub(super) fn new(request: &StressRequest<'_>, frames: usize, agents: Vec<AgentColumn>) -> Self {
         let EnvRequest { id, picture, variants, shifts, .. } = &request.world;
         let own = || WORLDS.get(id)?.pictures.first();
-        let any_published = agents.iter().flat_map(|agent| &agent.rows).any(|row| row.published.is_some());
+        let mut sources: Vec<&str> = vec![];
+        let with = agents.iter().zip(&request.agents).filter(|(column, _)| column.has_published());
+        for scores in with.filter_map(|(_, contender)| published::scores(id, &contender.tested)) {
+            if !sources.contains(&scores.source) {
+                sources.push(scores.source);
+            }
+        }
         let mut bytes = Vec::new();
         for row in agents.iter().flat_map(|agent| &agent.rows) {
             row.returns.iter().for_each(|r| bytes.extend_from_slice(&r.to_bits().to_le_bytes()));
@@ -216,7 +242,8 @@ impl StressTable {
             episodes: request.episodes,
             max_steps: request.max_steps,
             solved_at: solved_at(id),
-            published_source: source(id).filter(|_| any_published).map(str::to_owned),
+            frames,
+            published_source: (!sources.is_empty()).then(|| sources.join("; ")),
             agents,
             digest: sha256_hex(&bytes),
         }

@@ -20,6 +20,24 @@ fn rows(variants: &str, shifts: &str, levels: &str, at: Option<u64>) -> Result<V
     conditions(&world("fast"), variants, shifts, &severities(levels)?, at)
 }
 
+/// Untrained weights of this size and order, as if they were imported.
+fn imported(name: &str, agent: &str, settings: &serde_json::Value, layout: &str) -> Contender {
+    let numbers = foveate_agents::registry::initial_params(
+        agent,
+        settings,
+        foveate_agents::registry::Init::Torch,
+        foveate_core::Seed::root(3),
+    );
+    let file = AgentFile::new(agent, settings, numbers.expect("numbers")).expect("an agent");
+    let file = file.note("source", format!("imported from {name}.npz, layout {layout}"));
+    Contender { name: name.into(), tested: Tested::File(file), source: name.into() }
+}
+
+/// Those of AttentionAgent's release.
+fn published_agent() -> Contender {
+    imported("model", "attention-agent", &serde_json::json!({}), "sorted")
+}
+
 /// Five episodes of 30 steps in three rows.
 fn request<'a>(agents: &[&str], folder: Option<&'a Path>) -> StressRequest<'a> {
     StressRequest {
@@ -188,8 +206,7 @@ fn a_row_is_an_evaluation_and_its_change_is_paired() {
     }
     // So early on the track a bar has no effect; a loose steering wheel has.
     assert_ne!(rows[2].returns, rows[0].returns);
-    assert_eq!(rows[1].published, Some(Published { mean: 900.0, std: 35.0 }));
-    assert_eq!(rows[2].published, None);
+    assert_eq!(rows[1].published, None, "the champion's weights are not the published ones");
 
     let env = worlds::make(EnvRequest { variants: vec!["bar".into()], ..world("fast") }).expect("it exists");
     let agent = contender("a").tested.agent().expect("good");
@@ -284,9 +301,118 @@ fn axes_follow_small_scores() {
 }
 
 #[test]
+fn published_figures_stand_beside_the_release_that_they_are_of() {
+    let original = |contender: Contender| {
+        let request = StressRequest {
+            agents: vec![contender, self::contender("champion")],
+            conditions: rows("bar", "none", "1", None).expect("good rows"),
+            episodes: 1,
+            max_steps: Some(2),
+            ..request(&[], None)
+        };
+        let (table, _) = table(&request);
+        assert!(table.agents[1].rows.iter().all(|row| row.published.is_none()), "another agent's weights");
+        let [plain, bar] = [0, 1].map(|row| table.agents[0].rows[row].published.map(|p| (p.mean, p.std)));
+        let markdown = table.markdown();
+        assert_eq!(markdown.contains("published |"), plain.is_some());
+        assert_eq!(
+            markdown.matches("published |").count(),
+            if plain.is_some() { 2 } else { 0 },
+            "{markdown}"
+        );
+        assert_eq!(plot::overview(&table).contains("published for model"), plain.is_some());
+        (plain, bar, table.published_source)
+    };
+    let agent = "attention-agent";
+    let (plain, bar, source) = original(published_agent());
+    assert_eq!((plain, bar), (Some((914.0, 15.0)), Some((900.0, 35.0))));
+    assert!(source.expect("it has one").contains("Self-Interpretable"));
+    // As many weights of the same kind of agent: another divisor, another order, another network, or no release at all.
+    let scaled = serde_json::json!({ "scale": "sqrt_d" });
+    let (plain, bar, source) = original(imported("model", agent, &scaled, "registration"));
+    assert_eq!((plain, bar), (Some((895.59, 60.83)), None));
+    assert!(source.expect("it has one").contains("Sensory Neuron"));
+    assert_eq!(original(imported("model", agent, &scaled, "sorted")), (None, None, None));
+    let (plain, ..) = original(imported("model", agent, &serde_json::json!({}), "registration"));
+    assert_eq!(plain, Some((854.34, 94.46)));
+    let five = serde_json::json!({ "top_k": 5 });
+    assert_eq!(original(imported("model", agent, &five, "sorted")), (None, None, None));
+    let mut own = published_agent();
+    let Tested::File(file) = &mut own.tested else { panic!("a file") };
+    file.about.remove("source");
+    assert_eq!(original(own), (None, None, None));
+}
+
+#[test]
+fn every_published_score_is_of_a_known_release() {
+    let (mut known, mut all) = (0, 0);
+    for agent in foveate_registry::AGENTS.iter() {
+        for weights in agent.published {
+            all += 1;
+            let world = foveate_registry::WORLDS.get(weights.world.id).expect("its world");
+            let scores = world.published.iter().find(|scores| scores.release == [agent.name, weights.name]);
+            let scores = scores.unwrap_or_else(|| panic!("no score of {}", weights.name));
+            let original =
+                scores.scores.iter().find(|score| score.variant == "original").expect("it has one");
+            assert_eq!([original.mean, original.std], weights.score, "{}", weights.name);
+            // What an import writes is what the table looks for.
+            let settings = (weights.settings)();
+            let file = AgentFile::new(weights.agent, &settings, vec![0.5; weights.params]);
+            let file = file
+                .expect("as many")
+                .note("source", format!("imported from x, layout {}", weights.layout.name()));
+            let found = published::scores(weights.world.id, &Tested::File(file)).expect("published");
+            assert_eq!(found.release, [agent.name, weights.name]);
+        }
+    }
+    for world in foveate_registry::WORLDS.iter() {
+        known += world.published.len();
+    }
+    assert_eq!(known, all, "every world names releases that there are");
+    // In DoomTakeCover the settings are those that the world asks for.
+    let agent = foveate_agents::registry::find("attention-agent").expect("it exists");
+    let request = EnvRequest { id: "take-cover".into(), ..EnvRequest::default() };
+    let fitted =
+        crate::fit::picture_settings(agent, &worlds::shape(&request).expect("known")).expect("a picture");
+    let whole = |settings: &serde_json::Value| {
+        foveate_agents::registry::full_config("attention-agent", settings).expect("good")
+    };
+    assert_eq!(whole(&fitted), whole(&serde_json::json!({ "actions": [[-1.0, 1.0]] })));
+}
+
+#[test]
+fn a_shift_without_any_effect_is_named() {
+    let stacked = EnvRequest {
+        options: [("wrap".to_owned(), "grey:opencv+blank:bottom=12+stack:4".to_owned())].into(),
+        ..world("classic")
+    };
+    let neuron = foveate_agents::registry::published(Some("attention-neuron"), 7212)[0].1;
+    let request = StressRequest {
+        agents: vec![imported("pi", neuron.agent, &(neuron.settings)(), "registration")],
+        conditions: conditions(&stacked, "none", "shuffle:5:patch=6,unsteady", &[5.0], None)
+            .expect("good rows"),
+        world: stacked,
+        episodes: 2,
+        ..request(&[], None)
+    };
+    let (table, _) = table(&request);
+    let none: Vec<bool> = table.agents[0].rows.iter().map(|row| row.no_effect).collect();
+    assert_eq!(none, [false, true, false]);
+    let markdown = table.markdown();
+    assert!(markdown.contains("| no effect | – | – | – |"), "{markdown}");
+    assert!(markdown.contains(" no effect: every episode has the return"), "{markdown}");
+    assert!(markdown.contains("the patches of all 4 frames of an observation alike"), "{markdown}");
+    assert!(plot::overview(&table).contains("(no effect)"));
+    assert!(table.csv().lines().nth(2).expect("a row").ends_with(",true"), "{}", table.csv());
+    let json = serde_json::to_value(&table).expect("plain");
+    assert_eq!((&json["agents"][0]["rows"][1]["no_effect"], &json["frames"]), (&true.into(), &4.into()));
+}
+
+#[test]
 fn published_figures_are_those_of_the_plain_world() {
     let base = EnvRequest { shifts: vec!["blur:1".into()], ..world("fast") };
-    let (table, _) = table(&StressRequest { world: base, ..request(&["a"], None) });
+    let (table, _) =
+        table(&StressRequest { world: base, agents: vec![published_agent()], ..request(&[], None) });
     assert!(table.agents[0].rows.iter().all(|row| row.published.is_none()));
     assert_eq!((table.published_source.as_ref(), &*table.base), (None, &["blur:1".to_owned()][..]));
     assert!(!table.markdown().contains("published") && table.markdown().contains(", with blur:1"));

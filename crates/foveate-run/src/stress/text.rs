@@ -12,6 +12,9 @@ pub(super) const CORRECTION: &str = "intervals are 95 % for each row alone, with
                                      Holm's method over the rows of an agent, so an interval may leave out 0 where no star \
                                      stands";
 
+/// What is said of a row that changed nothing.
+pub(super) const NO_EFFECT: &str = "no effect";
+
 /// What stands in the place of a score that there is none of.
 const SKIPPED: &str = "n/a";
 /// What stands there when the row ended with an error.
@@ -69,35 +72,48 @@ impl StressTable {
     }
 
     fn side_by_side(&self) -> String {
-        let published = self.published_source.is_some();
         let mut out = String::from("\n| world |");
+        let mut columns = 0;
         for agent in &self.agents {
-            let _ = write!(out, " {} | change |", cell(&agent.name));
+            let published = agent.has_published();
+            let _ = write!(
+                out,
+                " {} | change |{}",
+                cell(&agent.name),
+                if published { " published |" } else { "" }
+            );
+            columns += 2 + usize::from(published);
         }
-        out.push_str(if published { " published |\n" } else { "\n" });
-        out.push_str("|---|");
-        out.push_str(&"---:|".repeat(2 * self.agents.len() + usize::from(published)));
+        out.push_str("\n|---|");
+        out.push_str(&"---:|".repeat(columns));
         out.push('\n');
         for (i, first) in self.agents[0].rows.iter().enumerate() {
             let _ = write!(out, "| {} |", cell(&first.name));
-            for row in self.agents.iter().map(|agent| &agent.rows[i]) {
-                let change = row
-                    .change
-                    .as_ref()
-                    .map_or("–".into(), |c| format!("{}{}", signed(c.difference), star(c)));
+            for agent in &self.agents {
+                let row = &agent.rows[i];
+                let change = row.change.as_ref().map_or("–".into(), |c| {
+                    if row.no_effect {
+                        NO_EFFECT.into()
+                    } else {
+                        format!("{}{}", signed(c.difference), star(c))
+                    }
+                });
                 let score = match row.missing() {
                     Some(what) => what.to_owned(),
                     None => spread(row.summary.mean, row.summary.std, row.solved),
                 };
                 let _ = write!(out, " {score} | {change} |");
+                if agent.has_published() {
+                    let _ = write!(out, " {} |", published_cell(row));
+                }
             }
-            out.push_str(&if published { format!(" {} |\n", published_cell(first)) } else { "\n".into() });
+            out.push('\n');
         }
         out
     }
 
     fn single(&self, agent: &AgentColumn) -> String {
-        let published = self.published_source.is_some();
+        let published = agent.has_published();
         let mut out = format!("\n## {}\n\n", agent.name);
         out.push_str(
             "| world | mean ± std | 95 % interval | median | change | 95 % interval | p | p, Holm | solved |",
@@ -121,6 +137,9 @@ impl StressTable {
                 number(s.median)
             );
             match &row.change {
+                Some(_) if row.no_effect => {
+                    let _ = write!(out, "{NO_EFFECT} | – | – | – |");
+                }
                 Some(c) => {
                     let _ = write!(
                         out,
@@ -144,6 +163,10 @@ impl StressTable {
         out
     }
 
+    fn any_row(&self, is: impl Fn(&StressRow) -> bool) -> bool {
+        self.agents.iter().flat_map(|agent| &agent.rows).any(is)
+    }
+
     fn notes(&self) -> String {
         let mut out = format!(
             "\n± is the standard deviation over episodes; intervals are bootstraps of the mean. Change: mean difference \
@@ -151,6 +174,20 @@ impl StressTable {
              method over the rows of an agent; \\*: below 0.05 after the correction. Note that {CORRECTION}.",
             worlds::instance(&self.env)
         );
+        if self.any_row(|row| row.no_effect) {
+            let _ = write!(
+                out,
+                " {NO_EFFECT}: every episode has the return, the length and the end that it has in the unmodified world.",
+            );
+        }
+        if self.frames > 1 && self.any_row(|row| row.kind == "shift" && row.name.contains("shuffle")) {
+            let _ = write!(
+                out,
+                " A shuffle moves the patches of all {} frames of an observation alike, the earlier ones too, so what an agent \
+                 compares between frames stays in one place.",
+                self.frames
+            );
+        }
         if self.episodes == 1 {
             out.push_str(" One episode has no interval and no standard deviation, and its p is always 1.");
         }
@@ -169,7 +206,7 @@ impl StressTable {
     pub fn csv(&self) -> String {
         let mut out = String::from(
             "agent,world,picture,row,kind,curve,severity,episodes,mean,std,ci95_low,ci95_high,median,q25,q75,change,\
-             change_low,change_high,p,p_holm,solved,published_mean,published_std\n",
+             change_low,change_high,p,p_holm,solved,published_mean,published_std,no_effect\n",
         );
         for (agent, row) in
             self.agents.iter().flat_map(|agent| agent.rows.iter().map(move |row| (agent, row)))
@@ -203,6 +240,7 @@ impl StressTable {
                 row.solved.map(|solved| solved.to_string()).unwrap_or_default(),
                 optional(row.published.map(|p| p.mean)),
                 optional(row.published.map(|p| p.std)),
+                if row.skipped.is_some() { String::new() } else { row.no_effect.to_string() },
             ];
             out.push_str(&fields.join(","));
             out.push('\n');
