@@ -24,7 +24,7 @@ use crate::workers::MOST_WORKERS;
 
 pub use self::layers::{UserSettings, agent_settings};
 use self::layers::{bad, parse, with_hint};
-pub(crate) use self::layers::{preset_table, read_text, read_text_in};
+pub(crate) use self::layers::{env_id, preset_table, read_text, read_text_in};
 
 /// The version of the file format.
 pub const VERSION: u32 = 1;

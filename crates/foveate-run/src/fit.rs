@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use toml::Table;
 
 use crate::RunError;
-use crate::config::{TrainConfig, UserSettings, preset_table};
+use crate::config::{TrainConfig, UserSettings, env_id, preset_table};
 use crate::progress::Note;
 use crate::suggest;
 use crate::weights::AgentFile;
@@ -50,21 +50,21 @@ pub struct Configured {
 /// When the preset is unknown or does not suit the world, a key does not exist, a value is out of its range,
 /// or the world cannot be created.
 pub fn configure(preset: Option<&str>, said: &UserSettings) -> Result<Configured, RunError> {
-    let id = said.world().unwrap_or_else(|| default_world().name.to_owned());
+    let named = preset.map(|name| PRESETS.find(name)).transpose();
+    let named = named.map_err(|error| RunError::BadRequest { why: error.to_string() })?;
+    let of_preset = || env_id(&preset_table(named?.name).ok()?);
+    let id = said.world().or_else(of_preset).unwrap_or_else(|| default_world().name.to_owned());
     // Options and pictures of a world are checked when it is created.
     let world = foveate_registry::world(&id).map_err(suggest::named)?;
     let usual = usual_preset(world)?;
+<<<<<<< HEAD
     let named = preset.map(|name| preset_called(name, world, &id)).transpose()?;
     let is_for_it = |preset: &Preset| world.presets.contains(&preset.name);
+=======
+>>>>>>> f064cb6 (Configuration: what is given replaces; another strategy has its own defaults; a preset is for its worlds)
     let (config, world, note) = match named {
-        Some(preset) if preset.open && !is_for_it(preset) => {
-            let why = format!(
-                "preset {} is for worlds that have none of their own, and {id} has: {}; choose one of those, or leave the \
-                 preset out",
-                preset.name,
-                world.presets.join(", "),
-            );
-            return Err(RunError::BadRequest { why });
+        Some(preset) if !world.presets.contains(&preset.name) => {
+            return Err(RunError::BadRequest { why: not_for(preset, &id, world) });
         }
         _ if named.unwrap_or(usual).open => {
             let Seen { mut env, mut picture, mut note } = seen(named, said, world)?;
@@ -89,6 +89,7 @@ pub fn configure(preset: Option<&str>, said: &UserSettings) -> Result<Configured
     Ok(configured)
 }
 
+<<<<<<< HEAD
 /// The preset called `name`, or the only one of this kind that the world `id` has: a part of its name, its learner or its
 /// agent. The presets of the world come first.
 fn preset_called(name: &str, world: &WorldDescriptor, id: &str) -> Result<&'static Preset, RunError> {
@@ -130,6 +131,26 @@ fn learners(preset: &Preset) -> Result<Vec<String>, RunError> {
     let stages = recipe.get("stage").and_then(toml::Value::as_array).map_or(&[][..], Vec::as_slice);
     let usual = named(recipe);
     Ok(stages.iter().filter_map(|stage| named(stage.as_table()?).or_else(|| usual.clone())).collect())
+=======
+/// Says for which worlds a preset is, and what the world called `id` has.
+fn not_for(preset: &Preset, id: &str, world: &WorldDescriptor) -> String {
+    const NAMED: usize = 4;
+    let worlds: Vec<_> = WORLDS.iter().filter(|world| world.presets.contains(&preset.name)).collect();
+    let mut whose: Vec<&str> = worlds.iter().take(NAMED).map(|world| world.name).collect();
+    let more = format!("{} more", worlds.len().saturating_sub(NAMED));
+    if preset.open && foveate_registry::world("gym:").is_ok_and(|world| world.presets.contains(&preset.name))
+    {
+        whose = vec!["worlds that have none of their own"];
+    } else if worlds.len() > NAMED {
+        whose.push(&more);
+    }
+    format!(
+        "preset {} is for {}, and {id} has: {}; choose one of those, or leave the preset out",
+        preset.name,
+        whose.join(", "),
+        world.presets.join(", "),
+    )
+>>>>>>> f064cb6 (Configuration: what is given replaces; another strategy has its own defaults; a preset is for its worlds)
 }
 
 /// The default preset of a world.
@@ -543,6 +564,48 @@ mod tests {
         let own = wrap(&[neuron, "env.options.wrap=grey+stack:2", "agent.config.frames=2"]);
         assert_eq!(own.as_deref(), Some("grey+stack:2"), "what the user says");
         assert_eq!(wrap(&["agent.name=attention-agent"]), None, "it takes what the world shows");
+    }
+
+    #[test]
+    fn a_preset_is_for_the_worlds_that_name_it() {
+        let configured = |preset: &str, sets: &[&str]| {
+            let said = UserSettings::read(None, sets, &WorldFlags::default()).expect("good settings");
+            configure(Some(preset), &said).map(|made| made.config.env.id).map_err(|error| error.to_string())
+        };
+        // Without a world, it is the preset's own.
+        for preset in PRESETS.iter().filter(|preset| !preset.open) {
+            let table = preset_table(preset.name).expect("TOML");
+            let id = env_id(&table).expect("a preset for one world names it");
+            let world = foveate_registry::world(&id).expect("it exists");
+            assert!(world.presets.contains(&preset.name), "{}: {id}", preset.name);
+            if !world.has_process && !world.needs_library && world.wanted_files.is_none() {
+                assert_eq!(configured(preset.name, &[]), Ok(id), "{}", preset.name);
+            }
+            for other in
+                WORLDS.iter().filter(|world| world.family.is_none() && !world.presets.contains(&preset.name))
+            {
+                let said =
+                    configured(preset.name, &[&format!("env.id={}", other.name)]).expect_err("refused");
+                let list = format!("{} has: {}; choose one", other.name, other.presets.join(", "));
+                assert!(said.starts_with("preset ") && said.contains(&list), "{said}");
+            }
+        }
+        let said = configured("paper", &["env.id=take-cover"]).expect_err("refused");
+        assert_eq!(
+            said,
+            "preset paper is for car-racing, and take-cover has: take-cover, take-cover-gaze, take-cover-iap; choose one \
+             of those, or leave the preset out"
+        );
+        let said = configured("relational", &["env.id=car-racing"]).expect_err("refused");
+        assert!(
+            said.starts_with("preset relational is for ") && said.contains(" more, and car-racing has"),
+            "{said}"
+        );
+        let said = configured("gymnasium", &["env.id=car-racing"]).expect_err("refused");
+        assert!(
+            said.contains("is for worlds that have none of their own, and car-racing has: laptop-relu"),
+            "{said}"
+        );
     }
 
     #[test]

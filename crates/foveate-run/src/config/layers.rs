@@ -6,7 +6,9 @@ use foveate_agents::registry;
 use foveate_core::hint::Setting;
 use foveate_core::near;
 use foveate_registry::{PRESETS, WORLDS};
-use toml::{Table, Value};
+use foveate_train::Stage;
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Table, Value};
 
 use super::{EnvSection, Origin, TrainConfig, section_of, texts};
 use crate::error::RunError;
@@ -21,7 +23,7 @@ const MAX_FILE: u64 = 1 << 20;
 #[derive(Debug, Clone)]
 pub struct UserSettings {
     /// The layers; later ones override earlier ones.
-    layers: Vec<Table>,
+    layers: Vec<Layer>,
     /// Their name in errors; empty without layers.
     from: String,
     /// The file.
@@ -39,16 +41,16 @@ impl UserSettings {
         let mut layers = vec![];
         let file = file.map(|path| path.display().to_string()).zip(file);
         if let Some((name, path)) = &file {
-            layers.push(parse(&read_text(path)?, name)?);
+            layers.push(Layer::of_file(&read_text(path)?, name)?);
         }
         let mut command_line = Table::new();
         for set in sets {
             let set = one_key(set.as_ref())?;
-            merge(&mut command_line, set.clone());
+            set.apply(&mut command_line);
             layers.push(set);
         }
-        let world = Table::from_iter([("env".to_owned(), Value::Table(section_of(flags)))]);
-        merge(&mut command_line, world.clone());
+        let world = Layer::of_flags(flags);
+        world.apply(&mut command_line);
         layers.push(world);
 
         let file = file.map(|(name, _)| name);
@@ -93,11 +95,30 @@ impl UserSettings {
     pub fn section(&self, name: &str) -> Table {
         let mut all = Table::new();
         for layer in &self.layers {
-            if let Some(Value::Table(table)) = layer.get(name) {
-                merge(&mut all, table.clone());
+            layer.apply(&mut all);
+        }
+        match all.remove(name) {
+            Some(Value::Table(table)) => table,
+            _ => Table::new(),
+        }
+    }
+
+    /// Leaves the settings of a strategy out where the user exchanges it: they are those of the preset's.
+    fn exchange_strategies(&self, preset: &mut Table) {
+        let Some(recipe) = preset.get_mut("recipe").and_then(Value::as_table_mut) else { return };
+        let asked = self.section("recipe");
+        let usual = recipe.get("algorithm").cloned();
+        let all = asked.get("algorithm").cloned().or_else(|| usual.clone());
+        let stages = recipe.get_mut("stage").and_then(Value::as_array_mut);
+        for (number, stage) in stages.into_iter().flatten().enumerate() {
+            let Some(stage) = stage.as_table_mut() else { continue };
+            let asked =
+                asked.get("stage").and_then(|stages| stages.get(number.to_string())?.get("algorithm"));
+            let own = stage.get("algorithm");
+            if own.or(usual.as_ref()) != asked.or(own).or(all.as_ref()) {
+                stage.retain(|key, _| Stage::has_key(key));
             }
         }
-        all
     }
 
     /// The world that the user named.
@@ -125,9 +146,10 @@ impl UserSettings {
             // These settings belong to the preset's agent.
             agent.remove("config");
         }
+        self.exchange_strategies(&mut table);
         merge(&mut table, of_world);
         for layer in &self.layers {
-            merge(&mut table, layer.clone());
+            layer.apply(&mut table);
         }
         only_picture(&mut table, preset)?;
         each_stage(&mut table, |stage| {
@@ -148,7 +170,7 @@ impl UserSettings {
 }
 
 /// The world's name in a configuration.
-fn env_id(table: &Table) -> Option<String> {
+pub(crate) fn env_id(table: &Table) -> Option<String> {
     Some(table.get("env")?.get("id")?.as_str()?.to_owned())
 }
 
@@ -219,8 +241,117 @@ pub(super) fn parse(text: &str, from: &str) -> Result<Table, RunError> {
     })
 }
 
-/// `a.b=value` as a table.
-pub(super) fn one_key(set: &str) -> Result<Table, RunError> {
+/// Settings by path, in order.
+///
+/// A value replaces what was at its path, a table or a list as a whole. What only leads to a value (the header of a
+/// section, a dotted key) leaves everything else in place.
+#[derive(Debug, Clone, Default)]
+struct Layer(Vec<(Vec<String>, Assigned)>);
+
+/// What is at a path.
+#[derive(Debug, Clone)]
+enum Assigned {
+    Value(Value),
+    /// A section of a file in which nothing is set.
+    EmptySection,
+}
+
+impl Layer {
+    /// The contents of a TOML file.
+    fn of_file(text: &str, from: &str) -> Result<Self, RunError> {
+        let table = parse(text, from)?;
+        // Only the text says whether a table was written as a value, in braces.
+        let written = DeTable::parse(text).map_err(|error| bad(from, one_line(&error)))?;
+        let mut layer = Layer::default();
+        layer.add_section(&mut vec![], &table, written.get_ref(), text);
+        Ok(layer)
+    }
+
+    fn add_section(&mut self, path: &mut Vec<String>, table: &Table, written: &DeTable<'_>, text: &str) {
+        for (key, inner) in written {
+            let key = key.get_ref().to_string();
+            let Some(value) = table.get(&key) else { continue };
+            path.push(key);
+            match (value, inner.get_ref()) {
+                (Value::Table(table), DeValue::Table(written)) if !is_in_braces(inner, text) => {
+                    if table.is_empty() {
+                        self.0.push((path.clone(), Assigned::EmptySection));
+                    }
+                    self.add_section(path, table, written, text);
+                }
+                _ => self.0.push((path.clone(), Assigned::Value(value.clone()))),
+            }
+            path.pop();
+        }
+    }
+
+    /// The world's flags.
+    fn of_flags(flags: &WorldFlags) -> Self {
+        let mut layer = Layer::default();
+        let mut set = |path: &[&str], value: Value| {
+            let path = path.iter().map(|&key| key.to_owned()).collect();
+            layer.0.push((path, Assigned::Value(value)));
+        };
+        for (key, value) in section_of(flags) {
+            match value {
+                Value::Table(options) => {
+                    options.into_iter().for_each(|(name, value)| set(&["env", &key, &name], value))
+                }
+                value => set(&["env", &key], value),
+            }
+        }
+        layer
+    }
+
+    /// Overrides the settings of `table`.
+    fn apply(&self, table: &mut Table) {
+        for (path, assigned) in &self.0 {
+            if let Some((last, sections)) = path.split_last() {
+                assign(table, sections, last, assigned);
+            }
+        }
+    }
+}
+
+/// Whether a table was written as a value.
+fn is_in_braces(table: &Spanned<DeValue<'_>>, text: &str) -> bool {
+    text.as_bytes().get(table.span().start) == Some(&b'{')
+}
+
+/// Sets `last` in the section of `table` at the path `sections`; a number in the path is an index where a list stands.
+fn assign(table: &mut Table, sections: &[String], last: &str, assigned: &Assigned) {
+    let Some((key, rest)) = sections.split_first() else {
+        match assigned {
+            Assigned::Value(value) => drop(table.insert(last.to_owned(), value.clone())),
+            Assigned::EmptySection => drop(table.entry(last).or_insert_with(|| Table::new().into())),
+        }
+        return;
+    };
+    let inner = table.entry(key.clone()).or_insert_with(|| Table::new().into());
+    let (next, after) = rest.split_first().map_or((last, None), |(next, after)| (&**next, Some(after)));
+    if let Value::Array(list) = inner
+        && let Some(entry) = next.parse().ok().and_then(|index: usize| list.get_mut(index))
+    {
+        match (after, assigned) {
+            (None, Assigned::Value(value)) => *entry = value.clone(),
+            (None, Assigned::EmptySection) => {}
+            (Some(sections), _) => assign(section(entry), sections, last, assigned),
+        }
+        return;
+    }
+    assign(section(inner), rest, last, assigned);
+}
+
+/// The table at this place; anything else there is replaced by an empty one.
+fn section(value: &mut Value) -> &mut Table {
+    if !value.is_table() {
+        *value = Table::new().into();
+    }
+    value.as_table_mut().expect("it is one now")
+}
+
+/// `a.b=value` as a layer.
+fn one_key(set: &str) -> Result<Layer, RunError> {
     let fail = |why: &str| bad(&Setting::Set.to(set).to_string(), why.to_owned());
     let (path, text) =
         set.split_once('=').ok_or_else(|| fail("a value is missing; write it as key=value"))?;
@@ -232,19 +363,11 @@ pub(super) fn one_key(set: &str) -> Result<Table, RunError> {
         // A bare word is a string: env.picture=exact.
         _ => Value::String(text.to_owned()),
     };
-    let mut keys = path.trim().rsplit('.');
-    let mut table = Table::new();
-    let last = keys
-        .next()
-        .filter(|key| !key.is_empty())
-        .ok_or_else(|| fail("a key is missing; write it as key=value"))?;
-    table.insert(last.to_owned(), value);
-    for key in keys {
-        let mut outer = Table::new();
-        outer.insert(key.to_owned(), Value::Table(table));
-        table = outer;
+    let keys: Vec<String> = path.trim().split('.').map(str::to_owned).collect();
+    if keys.last().is_some_and(String::is_empty) {
+        return Err(fail("a key is missing; write it as key=value"));
     }
-    Ok(table)
+    Ok(Layer(vec![(keys, Assigned::Value(value))]))
 }
 
 /// Merges `on_top` into `table`, key by key; `on_top` wins.
@@ -252,27 +375,11 @@ pub(super) fn merge(table: &mut Table, on_top: Table) {
     for (key, value) in on_top {
         match (table.get_mut(&key), value) {
             (Some(Value::Table(below)), Value::Table(above)) => merge(below, above),
-            // `stage.0.sigma`: an entry of a list by its index.
-            (Some(Value::Array(below)), Value::Table(above)) if names_entries(below, &above) => {
-                for (index, value) in above {
-                    let entry = index.parse().ok().and_then(|i: usize| below.get_mut(i));
-                    match (entry, value) {
-                        (Some(Value::Table(entry)), Value::Table(value)) => merge(entry, value),
-                        (Some(entry), value) => *entry = value,
-                        (None, _) => {}
-                    }
-                }
-            }
             (_, value) => {
                 table.insert(key, value);
             }
         }
     }
-}
-
-/// Whether every key is the index of an entry of this list.
-fn names_entries(list: &[Value], table: &Table) -> bool {
-    table.keys().all(|key| key.parse().is_ok_and(|i: usize| i < list.len()))
 }
 
 pub(super) fn bad(from: &str, why: String) -> RunError {

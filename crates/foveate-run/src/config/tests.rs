@@ -1,5 +1,7 @@
 use foveate_registry::PRESETS;
 
+use foveate_train::LearnsFrom;
+
 use super::*;
 
 const NO_SETS: [&str; 0] = [];
@@ -223,4 +225,79 @@ fn recipes_of_car_racing_are_what_they_were() {
         }
         assert_eq!(recipe.digest(), digest, "{preset}");
     }
+}
+
+#[test]
+fn a_table_or_a_list_that_is_given_replaces_the_one_below_it() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let path = dir.path().join("mine.toml");
+    let voting = |file: &str, sets: &[&str]| {
+        std::fs::write(&path, file).expect("writable");
+        let config = TrainConfig::load("laptop-relu", Some(&path), sets).expect("right");
+        config.agent.config["voting"].to_string().replace('"', "'")
+    };
+    // The preset has { kernel = "relu" }.
+    let (one, two) = ("{ kernel = 'relu' }", "{ kernel = 'relu', same_length = 2.0 }");
+    let other = "{ same_length = 2.0 }";
+    assert_eq!(voting("", &[]), one);
+    // In a value, what is given is all there is.
+    assert_eq!(voting("", &["agent.config.voting={same_length=2.0}"]), other);
+    assert_eq!(voting("agent.config.voting = { same_length = 2.0 }", &[]), other);
+    assert_eq!(voting("[agent.config]\nvoting = { same_length = 2.0 }", &[]), other);
+    assert_eq!(voting("agent = { config = { voting = { same_length = 2.0 } }, name = \"iap\" }", &[]), other);
+    assert_eq!(voting("[agent]\nname = \"iap\"\nconfig = { voting = { same_length = 2.0 } }", &[]), other);
+    // A path adds to what there is.
+    assert_eq!(voting("", &["agent.config.voting.same_length=2.0"]), two);
+    assert_eq!(voting("agent.config.voting.same_length = 2.0", &[]), two);
+    assert_eq!(voting("[agent]\nconfig.voting.same_length = 2.0", &[]), two);
+    assert_eq!(voting("[agent.config.voting]\nsame_length = 2.0", &[]), two);
+    assert_eq!(voting("[agent.config.voting]", &[]), one);
+    // Later ones lie on top of earlier ones.
+    let later = ["agent.config.voting={same_length=3.0}", "agent.config.voting.same_length=2.0"];
+    assert_eq!(voting("[agent.config.voting]\nsame_length = 4.0", &later), other);
+    // Lists, and entries of lists.
+    let convolutions = |sets: &[&str]| {
+        let open = ["env.id=gym:X-v0", "env.picture=world", "recipe.max_steps=400"];
+        let config = TrainConfig::load("s3ta-small", None, &[&open, sets].concat()).expect("right");
+        config.agent.config["convolutions"].to_string()
+    };
+    assert_eq!(convolutions(&["agent.config.convolutions=[]"]), "[]");
+    let first =
+        convolutions(&["agent.config.convolutions.0={filters=2}", "agent.config.convolutions.1.filters=3"]);
+    assert_eq!(first, "[{ filters = 2 }, { filters = 3, size = 4, stride = 2 }]");
+    let world = WorldFlags { options: [("y".into(), "3".into())].into(), ..WorldFlags::default() };
+    let said = UserSettings::read(None, &["env.options={x=1}"], &world).expect("right");
+    assert_eq!(said.section("env")["options"].to_string(), "{ x = 1, y = \"3\" }");
+}
+
+#[test]
+fn another_strategy_has_settings_of_its_own() {
+    let stages = |preset: &str, sets: &[&str]| {
+        let config = TrainConfig::load(preset, None, sets).expect("it fits");
+        let of = |stage: &foveate_train::Stage| {
+            (stage.algorithm.clone().expect("complete"), stage.options.clone())
+        };
+        config.recipe.stages.iter().map(of).collect::<Vec<_>>()
+    };
+    let usual = |name: &str| {
+        let settings = foveate_train::LEARNERS.find(name).expect("it exists").settings(&Table::new());
+        (name.to_owned(), settings.expect("defaults").table())
+    };
+    let evolves = |learner: &&foveate_train::LearnerDescriptor| learner.learns_from == LearnsFrom::Returns;
+    for strategy in foveate_train::LEARNERS.iter().filter(|learner| evolves(learner)) {
+        let set = format!("recipe.algorithm={}", strategy.name);
+        let evolution = stages("evolution", &[&set]);
+        if strategy.name == "rank-es" {
+            assert_eq!(evolution, stages("evolution", &[]), "the preset's own");
+            continue;
+        }
+        let expect = usual(strategy.name);
+        assert_eq!(evolution, [expect.clone(), expect.clone()]);
+        // A stage with a strategy of its own keeps it, and its settings.
+        assert_eq!(stages("laptop", &[&set])[1], stages("laptop", &[])[1]);
+        let one = stages("evolution", &[&format!("recipe.stage.1.algorithm={}", strategy.name)]);
+        assert_eq!(one, [stages("evolution", &[])[0].clone(), expect]);
+    }
+    let sets = ["recipe.algorithm=simple-ga", "recipe.stage.0.population=48"];
+    assert_eq!(stages("evolution", &sets)[0].1["population"].as_integer(), Some(48), "what the user says");
 }

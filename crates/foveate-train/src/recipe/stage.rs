@@ -131,6 +131,11 @@ impl Stage {
         }
     }
 
+    /// Whether `key` is one of any stage; all others are settings of the strategy.
+    pub fn has_key(key: &str) -> bool {
+        KEYS.split(", ").any(|known| known == key)
+    }
+
     /// The same stage with a setting of the strategy.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
