@@ -57,11 +57,7 @@ pub fn configure(preset: Option<&str>, said: &UserSettings) -> Result<Configured
     // Options and pictures of a world are checked when it is created.
     let world = foveate_registry::world(&id).map_err(suggest::named)?;
     let usual = usual_preset(world)?;
-<<<<<<< HEAD
     let named = preset.map(|name| preset_called(name, world, &id)).transpose()?;
-    let is_for_it = |preset: &Preset| world.presets.contains(&preset.name);
-=======
->>>>>>> f064cb6 (Configuration: what is given replaces; another strategy has its own defaults; a preset is for its worlds)
     let (config, world, note) = match named {
         Some(preset) if !world.presets.contains(&preset.name) => {
             return Err(RunError::BadRequest { why: not_for(preset, &id, world) });
@@ -89,7 +85,6 @@ pub fn configure(preset: Option<&str>, said: &UserSettings) -> Result<Configured
     Ok(configured)
 }
 
-<<<<<<< HEAD
 /// The preset called `name`, or the only one of this kind that the world `id` has: a part of its name, its learner or its
 /// agent. The presets of the world come first.
 fn preset_called(name: &str, world: &WorldDescriptor, id: &str) -> Result<&'static Preset, RunError> {
@@ -131,7 +126,8 @@ fn learners(preset: &Preset) -> Result<Vec<String>, RunError> {
     let stages = recipe.get("stage").and_then(toml::Value::as_array).map_or(&[][..], Vec::as_slice);
     let usual = named(recipe);
     Ok(stages.iter().filter_map(|stage| named(stage.as_table()?).or_else(|| usual.clone())).collect())
-=======
+}
+
 /// Says for which worlds a preset is, and what the world called `id` has.
 fn not_for(preset: &Preset, id: &str, world: &WorldDescriptor) -> String {
     const NAMED: usize = 4;
@@ -150,7 +146,6 @@ fn not_for(preset: &Preset, id: &str, world: &WorldDescriptor) -> String {
         whose.join(", "),
         world.presets.join(", "),
     )
->>>>>>> f064cb6 (Configuration: what is given replaces; another strategy has its own defaults; a preset is for its worlds)
 }
 
 /// The default preset of a world.
