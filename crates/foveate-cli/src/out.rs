@@ -25,6 +25,11 @@ pub(crate) fn ticker() -> Ticker {
     Ticker::new(Box::new(io::stderr()), live.then_some(stderr_width as fn() -> usize))
 }
 
+/// Has `ticker` say what the job does, if it takes more than some seconds.
+pub(crate) fn announce(ticker: &Ticker, text: &str) {
+    ticker.announce(with_flags(text, WorldAs::Flag));
+}
+
 /// Writes `text` and a line break to stdout; for a terminal long lines are wrapped. A reader that closed the
 /// pipe is reported as an error of its own kind, not a panic.
 pub(crate) fn say(text: &str) -> Result<(), RunError> {

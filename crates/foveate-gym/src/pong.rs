@@ -10,9 +10,10 @@ pub const NAME: &str = "pong";
 const MAX_FRAMES: u32 = 108_000;
 
 /// Settings of the game. Its observation is the screen, `[210, 160, 3]`; its choices are: nothing, fire,
-/// right, left, right and fire, left and fire. Actions do not stick.
-pub fn settings() -> Settings {
-    let mut settings = atari::named(NAME, Atari { game: "pong", sticky: 0.0, all_actions: false });
+/// right, left, right and fire, left and fire. `sticky` is the
+/// probability that a frame repeats the action before.
+pub fn settings(sticky: f64) -> Settings {
+    let mut settings = atari::named(NAME, Atari { game: "pong", sticky, all_actions: false });
     settings.args.insert("max_num_frames_per_episode".to_owned(), MAX_FRAMES.into());
     settings
 }

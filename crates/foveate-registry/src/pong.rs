@@ -6,6 +6,7 @@ use foveate_envs::wrap::Wrapped;
 use foveate_gym::GymWorld;
 use foveate_gym::pong::{self, NAME};
 
+use crate::atari::STICKY;
 use crate::{atari, gymnasium};
 
 /// Wrappers of the game: 1 to 30 frames of doing nothing, then each action lasts four frames, of which the
@@ -20,7 +21,8 @@ const MAX_STEPS: usize = 27_000;
 const FPS: f64 = 15.0;
 
 /// Options by name: default and description.
-const OPTIONS: [(&str, &str); 3] = [
+const OPTIONS: [(&str, &str); 4] = [
+    (STICKY, "probability that a frame repeats the action before (default: 0)"),
     ("timeout", "seconds until an emulator that does not answer counts as hung (default: 60)"),
     ("start_timeout", "seconds until an emulator that does not begin counts as hung (default: 180)"),
     ("memory", "megabytes that an emulator may use before it is replaced (default: 4000)"),
@@ -32,11 +34,12 @@ pub(crate) static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     options: &const { Choice::all(OPTIONS) },
     actions: &["nothing", "fire", "right", "left", "right and fire", "left and fire"],
     presets: &["pong", "s3ta-pong", "s3ta-pong-rewards", "s3ta-small", "gymnasium-pictures"],
-    published: Some(Published {
+    published: &[Published {
+        release: ["attention-neuron", "puzzle_pong"],
         source: "AttentionNeuron, patches shuffled in every episode, 100 episodes: code of Tang and Ha, The Sensory Neuron as \
                  a Transformer, NeurIPS 2021",
         scores: &[PublishedScore { variant: "original", mean: 21.0, std: 0.0 }],
-    }),
+    }],
     reference: |_| atari::reference(NAME),
     has_expert: true,
     has_process: true,
@@ -49,8 +52,8 @@ pub(crate) static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
 };
 
 /// Its spec, without starting the emulator.
-#[expect(clippy::unnecessary_wraps, reason = "the specs of other worlds depend on the request")]
-fn spec(_: &EnvRequest) -> Result<EnvSpec, EnvError> {
+fn spec(request: &EnvRequest) -> Result<EnvSpec, EnvError> {
+    atari::sticky(NAME, request.options.get(STICKY).map(|given| &**given))?;
     let shape = PixelShape { frames: 4, height: 84, width: 84, channels: 1 };
     Ok(EnvSpec {
         id: NAME.into(),
@@ -62,8 +65,10 @@ fn spec(_: &EnvRequest) -> Result<EnvSpec, EnvError> {
 }
 
 fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
-    let mut settings = pong::settings();
+    let sticky = atari::sticky(NAME, request.options.get(STICKY).map(|given| &**given))?;
+    let mut settings = pong::settings(sticky);
     let options = request.options.iter().map(|(name, value)| (&**name, &**value));
+    let options = options.filter(|(name, _)| *name != STICKY);
     settings.set(options).map_err(WorldError::source_of)?;
     let game = GymWorld::new(gymnasium::start(settings).map_err(WorldError::source_of)?);
     // Two layers, so that the larger values are those of the colours, not of the greys.

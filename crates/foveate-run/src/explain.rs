@@ -24,7 +24,7 @@ use foveate_core::hint::{Setting, Task};
 use foveate_core::{Agent, Env};
 pub use foveate_explain::study::{
     Analysis, CellReport, Compared, Comparison, HeadsReport, Progress, ReportHead, SensorReport, StudyReport,
-    UNTRAINED,
+    UNTRAINED, UNTRAINED_SIZE,
 };
 use foveate_explain::study::{
     HeadsRequest, StudyError, StudyRequest, attends_to_cells, has_attention, listens, study, study_cells,
@@ -196,7 +196,7 @@ fn check(request: &ExplainRequest<'_>) -> Result<usize, RunError> {
 }
 
 /// Analyses the heads of an agent that attends to the cells of a picture; writes figures and numbers to a folder, and calls
-/// `progress` repeatedly.
+/// `progress` repeatedly. `sticky` is the probability with which the game's actions stick, where they may.
 ///
 /// # Errors
 /// When the agent has no such heads, an episode fails, the user asks to stop, or the folder cannot be made. An older report
@@ -204,6 +204,7 @@ fn check(request: &ExplainRequest<'_>) -> Result<usize, RunError> {
 pub fn heads(
     request: &ExplainRequest<'_>,
     analysis: Analysis,
+    sticky: Option<f64>,
     stop: &Stop,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<HeadsReport, RunError> {
@@ -218,6 +219,7 @@ pub fn heads(
         episodes: request.episodes,
         max_steps: request.max_steps,
         decisions: request.decisions,
+        sticky,
     };
     let failed = |error: StudyError| RunError::of_weights(&request.labels.weights)(error.into());
     let study = study_heads(&what, &ThreadScheduler { workers, stop }, progress).map_err(failed)?;

@@ -23,6 +23,9 @@ const LIVE_EVERY: Duration = Duration::from_secs(1);
 /// Longest time without output to a pipe, unless [`EVERY`] sets another.
 const PIPED_EVERY: Duration = Duration::from_mins(1);
 
+/// Time after which a job that is not over says what it does.
+const ANNOUNCED_AFTER: Duration = Duration::from_secs(5);
+
 /// The environment variable with the seconds between two lines to a pipe.
 const EVERY: &str = "FOVEATE_PROGRESS_SECONDS";
 
@@ -128,6 +131,8 @@ struct State {
     written: Duration,
     /// Whether the cursor is behind a status line.
     status: bool,
+    /// What the job does, and when to say that.
+    announced: Option<(Duration, String)>,
     /// The first write error.
     failed: Option<io::Error>,
     over: bool,
@@ -154,6 +159,7 @@ impl Ticker {
             batch: (0, Duration::ZERO),
             written: Duration::ZERO,
             status: false,
+            announced: None,
             failed: None,
             over: false,
         };
@@ -162,6 +168,15 @@ impl Ticker {
         // Without a thread the line is only updated on events.
         let thread = thread::Builder::new().name("progress".into()).spawn(move || theirs.tick()).ok();
         Ticker { shared, thread }
+    }
+
+    /// Writes `text` as a permanent line, with the current activity, if the job is not over after some seconds.
+    pub fn announce(&self, text: String) {
+        let mut state = self.shared.lock();
+        let after = if state.width.is_some() { ANNOUNCED_AFTER } else { ANNOUNCED_AFTER.min(state.every) };
+        state.announced = Some((after, text));
+        drop(state);
+        self.shared.end.notify_all();
     }
 
     /// Shows how many of their jobs, called `name`, the workers with this [`Stop`] have completed.
@@ -244,14 +259,21 @@ impl StatusLine {
             let silent = state.clock.elapsed().saturating_sub(state.written);
             let live = state.width.is_some();
             state.look();
-            if live && silent >= state.every {
+            let elapsed = state.clock.elapsed();
+            if let Some((_, text)) = state.announced.take_if(|(after, _)| elapsed >= *after) {
+                let line = format!("{text}; {}", fit(&state.told(true), usize::MAX).trim_start());
+                state.write_line(&line);
+            } else if live && silent >= state.every {
                 state.write_status(true);
             } else if silent >= state.every {
                 let line = format!("{} {}", clock(state.seconds()), fit(&state.told(true), usize::MAX));
                 state.write_line(&line);
             }
             let silent = state.clock.elapsed().saturating_sub(state.written);
-            let rest = state.every.saturating_sub(silent).max(Duration::from_millis(1));
+            let rest = state.every.saturating_sub(silent);
+            let announced =
+                state.announced.as_ref().map(|(after, _)| after.saturating_sub(state.clock.elapsed()));
+            let rest = announced.map_or(rest, |announced| rest.min(announced)).max(Duration::from_millis(1));
             state = self.end.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -395,6 +417,25 @@ mod tests {
         }
         let quiet = Page::default();
         drop(Ticker::every(Box::new(quiet.clone()), None, Duration::from_hours(1)));
+        assert_eq!(quiet.text(), "", "what is done soon says nothing");
+    }
+
+    #[test]
+    fn a_job_that_takes_longer_says_what_it_does() {
+        let page = Page::default();
+        let ticker = Ticker::every(Box::new(page.clone()), None, Duration::from_millis(20));
+        ticker.set(vec![" 12 %  playing, about 8 s left".into()]);
+        ticker.announce("this plays 4 episodes".into());
+        while page.text().lines().count() < 3 {
+            thread::yield_now();
+        }
+        drop(ticker);
+        let said = "this plays 4 episodes; 12 %  playing, about 8 s left";
+        assert_eq!(page.text().lines().filter(|line| *line == said).count(), 1, "{}", page.text());
+        let quiet = Page::default();
+        let ticker = Ticker::every(Box::new(quiet.clone()), None, Duration::from_hours(1));
+        ticker.announce("this plays 4 episodes".into());
+        drop(ticker);
         assert_eq!(quiet.text(), "", "what is done soon says nothing");
     }
 

@@ -11,7 +11,7 @@ use foveate_registry::{AGENTS, AgentDescriptor, WORLDS};
 use foveate_run::RunError;
 use foveate_run::champion;
 use foveate_run::evaluate::{self, EvalReport, EvalRequest, Labels, Seeds};
-use foveate_run::explain::{self, Analysis, Comparison, ExplainRequest, HeadsReport, Report};
+use foveate_run::explain::{self, Analysis, Comparison, ExplainRequest, HeadsReport, Report, UNTRAINED_SIZE};
 use foveate_run::fit;
 use foveate_run::stress::{Contender, Tested};
 use foveate_run::watch::{self, WatchReport, WatchRequest};
@@ -122,6 +122,39 @@ impl<'a> Film<'a> {
         let Film { seed, episode, steps, size, out, at, effects } = *self;
         WatchRequest { env, agent, labels, seed, episode, steps, every: 1, size, out, at, effects }
     }
+}
+
+impl Explanation<'_> {
+    /// What the report costs, before it begins: what is played and measured.
+    pub fn cost(&self) -> String {
+        let Explanation { episodes, decisions, untrained, max_steps, .. } = *self;
+        let limit = max_steps.map_or(String::new(), |steps| format!(" of at most {steps} steps"));
+        let mut text = format!(
+            "this plays {}{limit} and tests {decisions} decisions of each",
+            count(episodes, "episode")
+        );
+        if untrained > 0 {
+            let [most, _, steps] = UNTRAINED_SIZE;
+            text += &format!(
+                ", and then measures {untrained} untrained agents in {} of at most {} steps each; {} leaves those out",
+                count(most.min(episodes), "episode"),
+                steps.min(max_steps.unwrap_or(steps)),
+                Setting::Untrained.to("0")
+            );
+        }
+        text
+    }
+
+    /// What an analysis of heads costs.
+    pub fn cost_of_heads(&self, analysis: Analysis) -> String {
+        let times = analysis.times();
+        let again = if times > 1 { format!(", each {times} times") } else { String::new() };
+        format!("this plays {}{again}", count(self.episodes, "episode"))
+    }
+}
+
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 impl<'a> Explanation<'a> {
@@ -286,17 +319,25 @@ impl LoadedAgent {
 
     /// Analyses the heads of an agent that attends to the cells of a picture, and writes figures and numbers.
     ///
+    /// Where a game's actions may stick and nothing says how often, `sticky` makes them stick as in [`STICKY`]: a game that
+    /// goes the same way each time says little about an agent.
+    ///
     /// # Errors
     /// Those of [`LoadedAgent::evaluate`]; when the agent has no such heads; when the folder cannot be written.
     pub fn heads(
         &self,
         world: &World,
         analysis: Analysis,
+        sticky: bool,
         explanation: &Explanation<'_>,
         stop: &Stop,
         progress: &mut dyn FnMut(explain::Progress),
     ) -> Result<HeadsReport, RunError> {
-        self.explaining(world, explanation, |request| explain::heads(request, analysis, stop, progress))
+        let mut played = self.clone();
+        let chance = stick(&mut played.world, sticky);
+        played.explaining(world, explanation, |request| {
+            explain::heads(request, analysis, chance, stop, progress)
+        })
     }
 
     fn explaining<T>(
@@ -310,6 +351,20 @@ impl LoadedAgent {
         run(&explanation.request(&*env, &*agent, labels))
             .map_err(|error| fit::with_picture(error, &self.world, &self.file))
     }
+}
+
+/// The option of a world whose actions may stick, and the probability that ALE's v5 games have.
+pub const STICKY: (&str, &str) = ("sticky", "0.25");
+
+/// Makes the actions of a game stick, if it has that option, nothing sets it and `wanted`; returns the probability with which
+/// they stick, `None` where there is no such option.
+fn stick(world: &mut EnvRequest, wanted: bool) -> Option<f64> {
+    let (option, usual) = STICKY;
+    WORLDS.get(&world.id)?.options.iter().find(|choice| choice.name == option)?;
+    if wanted && !world.options.contains_key(option) {
+        world.options.insert(option.to_owned(), usual.to_owned());
+    }
+    world.options.get(option).map_or(Some(0.0), |given| given.parse().ok())
 }
 
 /// Loads several agents that act in the same world, each with a unique name as its column header; loads the
@@ -543,5 +598,53 @@ mod tests {
         let numbers = World::named("cheetah-run").own();
         let pixels = EnvRequest { picture: Some("pixels".into()), ..numbers.clone() };
         assert_eq!((each_variant(&numbers).len(), each_variant(&pixels).len()), (1, 5));
+    }
+
+    #[test]
+    fn actions_of_games_stick_unless_something_says_otherwise() {
+        let world = |id: &str, options: &[(&str, &str)]| EnvRequest {
+            id: id.into(),
+            options: options.iter().map(|&(name, value)| (name.into(), value.into())).collect(),
+            ..EnvRequest::default()
+        };
+        for (id, options, wanted, chance) in [
+            ("atari", &[][..], true, Some(0.25)),
+            ("atari", &[("game", "breakout")], true, Some(0.25)),
+            ("pong", &[], true, Some(0.25)),
+            ("atari", &[("sticky", "0.05")], true, Some(0.05)),
+            ("atari", &[("sticky", "0")], true, Some(0.0)),
+            ("atari", &[], false, Some(0.0)),
+            ("pong", &[("sticky", "0.1")], false, Some(0.1)),
+            ("door-key-5x5", &[], true, None),
+            ("car-racing", &[], true, None),
+        ] {
+            let mut played = world(id, options);
+            assert_eq!(stick(&mut played, wanted), chance, "{id} {options:?} {wanted}");
+            let set = played.options.get("sticky").and_then(|text| text.parse().ok());
+            assert!(set == chance || chance == Some(0.0), "{played:?}");
+        }
+    }
+
+    #[test]
+    fn a_study_says_what_it_plays() {
+        let out = Path::new("report");
+        let how = Explanation {
+            seed: 1,
+            episodes: 4,
+            decisions: 30,
+            untrained: 20,
+            max_steps: None,
+            workers: 1,
+            out,
+        };
+        assert_eq!(
+            how.cost(),
+            "this plays 4 episodes and tests 30 decisions of each, and then measures 20 untrained agents in 4 episodes \
+             of at most 200 steps each; the setting `untrained 0` leaves those out"
+        );
+        let small = Explanation { episodes: 1, untrained: 0, max_steps: Some(50), ..how.clone() };
+        assert_eq!(small.cost(), "this plays 1 episode of at most 50 steps and tests 30 decisions of each");
+        assert_eq!(how.cost_of_heads(Analysis::Threshold), "this plays 4 episodes, each 15 times");
+        assert_eq!(how.cost_of_heads(Analysis::Weights), "this plays 4 episodes");
     }
 }

@@ -78,6 +78,7 @@ impl Explain {
         let (ticker, clock) = (out::ticker(), Wall::start());
         let Explain { seed, episodes, decisions, max_steps, workers, ref out, untrained, .. } = self;
         let how = Explanation { seed, episodes, decisions, untrained, max_steps, workers, out };
+        out::announce(&ticker, &format!("for each agent and shift, {}", how.cost()));
         let compared = compare_explanations(&names, &world, &how, &stop, &mut |progress| {
             ticker.set(vec![status(progress, clock.elapsed().as_secs_f64())]);
         });
@@ -99,12 +100,11 @@ impl Explain {
         let stop = stop_on_ctrl_c()?;
         let (ticker, clock) = (out::ticker(), Wall::start());
         let Explain { seed, episodes, decisions, max_steps, workers, ref out, untrained, .. } = self;
-        let report = loaded.explain(
-            &world,
-            &Explanation { seed, episodes, decisions, untrained, max_steps, workers, out },
-            &stop,
-            &mut |progress| ticker.set(vec![status(progress, clock.elapsed().as_secs_f64())]),
-        );
+        let how = Explanation { seed, episodes, decisions, untrained, max_steps, workers, out };
+        out::announce(&ticker, &how.cost());
+        let report = loaded.explain(&world, &how, &stop, &mut |progress| {
+            ticker.set(vec![status(progress, clock.elapsed().as_secs_f64())])
+        });
         drop(ticker);
         let report = report?;
         if self.json {

@@ -46,6 +46,10 @@ pub(crate) struct Heads {
     /// Decisions per episode that are perturbed, for saliency
     #[arg(long, default_value_t = 4, value_name = "N")]
     decisions: usize,
+    /// Play an Atari game without sticky actions: it is deterministic then [default: they stick with probability 0.25, or as
+    /// `--option sticky` or the run says]
+    #[arg(long)]
+    no_sticky: bool,
     /// Truncate episodes after this many steps
     #[arg(long, value_name = "STEPS")]
     max_steps: Option<usize>,
@@ -91,14 +95,12 @@ impl Heads {
         let loaded = self.weights.load(&world)?;
         let stop = stop_on_ctrl_c()?;
         let (ticker, clock) = (out::ticker(), Wall::start());
-        let Heads { analysis, seed, episodes, decisions, max_steps, workers, ref out, .. } = self;
-        let report = loaded.heads(
-            &world,
-            analysis.0,
-            &Explanation { seed, episodes, decisions, untrained: 0, max_steps, workers, out },
-            &stop,
-            &mut |progress| ticker.set(vec![status(progress, clock.elapsed().as_secs_f64())]),
-        );
+        let Heads { analysis, seed, episodes, decisions, max_steps, workers, no_sticky, ref out, .. } = self;
+        let how = Explanation { seed, episodes, decisions, untrained: 0, max_steps, workers, out };
+        out::announce(&ticker, &how.cost_of_heads(analysis.0));
+        let report = loaded.heads(&world, analysis.0, !no_sticky, &how, &stop, &mut |progress| {
+            ticker.set(vec![status(progress, clock.elapsed().as_secs_f64())])
+        });
         drop(ticker);
         let report = report?;
         if self.json {

@@ -113,6 +113,16 @@ impl Stress {
         };
         let (ticker, clock) = (out::ticker(), Wall::start());
         ticker.count(&stop, "episodes");
+        let (agents, rows) = (request.agents.len(), request.conditions.len());
+        out::announce(
+            &ticker,
+            &format!(
+                "this plays {} episodes: {} for each of {rows} rows and {agents} {}",
+                agents * rows * self.episodes,
+                self.episodes,
+                if agents == 1 { "agent" } else { "agents" }
+            ),
+        );
         let result = run(&request, &stop, &mut |progress| {
             ticker.set(status(progress, clock.elapsed().as_secs_f64()));
         });

@@ -45,7 +45,7 @@ pub use sensors::{
 pub(crate) use swaps::strongest;
 pub use swaps::{
     Compared, Comparison, EffectMeter, Order, Randomised, Regret, SwapReport, SwapStudy, UNTRAINED,
-    Untrained, VerdictLine, study_swaps,
+    UNTRAINED_SIZE, Untrained, VerdictLine, study_swaps,
 };
 
 use crate::faithful::{Conclusion, Faithfulness};

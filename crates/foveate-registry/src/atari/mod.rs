@@ -30,7 +30,7 @@ const SCREEN: PixelShape = PixelShape { frames: 1, height: 210, width: 160, chan
 const ALL_ACTIONS: usize = 18;
 
 const GAME: &str = "game";
-const STICKY: &str = "sticky";
+pub(crate) const STICKY: &str = "sticky";
 const ACTIONS: &str = "actions";
 const FRAME: &str = "frame";
 
@@ -105,6 +105,15 @@ struct Options<'a> {
     process: BTreeMap<&'a str, &'a str>,
 }
 
+/// The probability that `given` says, the value of the option [`STICKY`]; 0 without it.
+pub(crate) fn sticky(world: &str, given: Option<&str>) -> Result<f64, EnvError> {
+    let Some(given) = given else { return Ok(0.0) };
+    given.parse().ok().filter(|chance| (0.0..=1.0).contains(chance)).ok_or_else(|| EnvError::BadOption {
+        env: world.into(),
+        why: format!("sticky is {given:?}; give a probability from 0 to 1, such as 0.25"),
+    })
+}
+
 fn unknown(what: &'static str, given: &str, known: &[&str]) -> EnvError {
     EnvError::UnknownOption { env: NAME.into(), what, given: given.into(), known: known.join(", ") }
 }
@@ -135,12 +144,7 @@ fn options(request: &EnvRequest) -> Result<Options<'_>, EnvError> {
     {
         return Err(bad(format!("{0} alone has all episodes; name it without a share, game={0}", game.name)));
     }
-    let sticky = match process.remove(STICKY) {
-        None => 0.0,
-        Some(given) => given.parse().ok().filter(|chance| (0.0..=1.0).contains(chance)).ok_or_else(|| {
-            bad(format!("sticky is {given:?}; give a probability from 0 to 1, such as 0.25"))
-        })?,
-    };
+    let sticky = sticky(NAME, process.remove(STICKY))?;
     let mut second =
         |name: &'static str, what, [first, second]: [&str; 2], default| match process.remove(name) {
             None => Ok(default),

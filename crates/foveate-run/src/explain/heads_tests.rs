@@ -139,6 +139,15 @@ fn analyse(
     analysis: Analysis,
     workers: usize,
 ) -> Result<(HeadsReport, tests::Files), RunError> {
+    analyse_with(agent, analysis, workers, None)
+}
+
+fn analyse_with(
+    agent: &dyn Agent,
+    analysis: Analysis,
+    workers: usize,
+    sticky: Option<f64>,
+) -> Result<(HeadsReport, tests::Files), RunError> {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let out = dir.path().join("heads");
     let env = world();
@@ -160,7 +169,7 @@ fn analyse(
         workers,
         out: &out,
     };
-    let report = heads(&request, analysis, &Stop::default(), &mut |_| ())?;
+    let report = heads(&request, analysis, sticky, &Stop::default(), &mut |_| ())?;
     Ok((report, tests::files(&out)))
 }
 
@@ -192,6 +201,25 @@ fn heads_are_told_apart() {
     let report = of(Analysis::Threshold);
     assert_eq!(report.findings[0].value.0, foveate_core::statistics::mean(&report.scores));
     assert_eq!(report.findings.len(), 8);
+}
+
+#[test]
+fn a_report_says_whether_actions_stick_and_warns_of_a_game_that_is_always_the_same() {
+    let planted = PolicyAgent::new(Planted);
+    for (analysis, sticky, says, warns) in [
+        (Analysis::Threshold, None, "", false),
+        (Analysis::Threshold, Some(0.25), "with probability 0.25", false),
+        (Analysis::Threshold, Some(0.0), "the game is deterministic", true),
+        (Analysis::Weights, Some(0.0), "the game is deterministic", false),
+    ] {
+        let (report, files) = analyse_with(&planted, analysis, 2, sticky).expect("a report");
+        let text = report.to_string();
+        assert!(text.contains(says) && text.contains("warning: in a deterministic game") == warns, "{text}");
+        let json = files.iter().find(|(name, _)| name == "report.json").expect("written");
+        let json: serde_json::Value = serde_json::from_slice(&json.1).expect("JSON");
+        assert_eq!(json.get("sticky").and_then(serde_json::Value::as_f64), sticky);
+        assert_eq!(json.get("warning").is_some(), warns);
+    }
 }
 
 /// Every analysis has pictures and numbers, the same bytes with any number of workers.

@@ -68,7 +68,20 @@ impl Analysis {
             Analysis::Planning => "planning",
         }
     }
+
+    /// How often every episode is played in full.
+    pub const fn times(self) -> usize {
+        match self {
+            Analysis::Threshold => threshold::TIMES,
+            _ => 1,
+        }
+    }
 }
+
+/// What may mislead where one other action changes all that follows, in the same way each time.
+const DETERMINISTIC: &str = "in a deterministic game one other action leads to another course of the game, in every episode that \
+                             begins alike, so the score at one t may be far from those beside it; judge by games with sticky \
+                             actions";
 
 /// World, agent and size of an analysis.
 pub struct HeadsRequest<'a> {
@@ -88,6 +101,8 @@ pub struct HeadsRequest<'a> {
     pub max_steps: Option<usize>,
     /// Decisions per episode that are looked at closely, at least 1; for `saliency`.
     pub decisions: usize,
+    /// Of a game whose actions may stick: the probability; 0 is a deterministic game.
+    pub sticky: Option<f64>,
 }
 
 /// A number that was found.
@@ -141,6 +156,12 @@ pub struct HeadsReport {
     pub weights: String,
     /// The seed of the stream.
     pub seed: u64,
+    /// Of a game whose actions may stick: the probability; 0 is a deterministic game.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sticky: Option<f64>,
+    /// Why the numbers may mislead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<&'static str>,
     /// Heads, rows and columns of cells.
     pub attention: [usize; 3],
     /// Score of every episode, played as the agent is.
@@ -185,6 +206,17 @@ impl fmt::Display for HeadsReport {
             self.seed,
             count(self.scores.len(), "episode")
         )?;
+        match self.sticky {
+            Some(0.0) => writeln!(f, "  no sticky actions: the game is deterministic")?,
+            Some(chance) => writeln!(
+                f,
+                "  sticky actions: each frame repeats the action before with probability {chance}"
+            )?,
+            None => {}
+        }
+        if let Some(warning) = self.warning {
+            writeln!(f, "  warning: {warning}")?;
+        }
         let longest = self.findings.iter().map(|finding| finding.name.chars().count()).max().unwrap_or(0);
         for Finding { name, value, null, above_null } in &self.findings {
             write!(f, "  {name:longest$}  {}", with_interval(*value))?;
@@ -321,6 +353,9 @@ pub fn study_heads(
         variant,
         weights,
         seed: request.seed,
+        sticky: request.sticky,
+        warning: (request.analysis == Analysis::Threshold && request.sticky == Some(0.0))
+            .then_some(DETERMINISTIC),
         attention: [heads, rows, columns],
         scores,
         findings,

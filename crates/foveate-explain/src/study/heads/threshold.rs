@@ -12,6 +12,9 @@ use crate::figure::{DataTable, Figure, Ink, Plot, short};
 /// Weights below this part of their head's largest are dropped.
 const SHARES: [f32; 8] = [0.0, 0.01, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0];
 
+/// How often an episode is played: with each share of the weights, and with as many dropped at random.
+pub(super) const TIMES: usize = 2 * SHARES.len() - 1;
+
 /// What is done to the weights.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Cut {

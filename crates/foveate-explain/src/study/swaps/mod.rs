@@ -48,7 +48,7 @@ pub const UNTRAINED: usize = 20;
 /// Decisions of an episode in which places of the observation are swapped.
 pub(super) const INPUTS: usize = 3;
 /// Episodes, decisions and steps of each untrained agent.
-const UNTRAINED_SIZE: [usize; 3] = [5, 6, 200];
+pub const UNTRAINED_SIZE: [usize; 3] = [5, 6, 200];
 
 /// A finished study.
 pub struct SwapStudy {
