@@ -44,7 +44,11 @@ pub(crate) fn picture() -> String {
 /// The default presets of a world; those of a family depend on the observations of its worlds.
 fn usual_presets(world: &WorldDescriptor) -> String {
     match (world.family, world.presets) {
-        (Some(_), presets) => format!("{} for {}, by its observations", presets.join(" or "), world.name),
+        (Some(_), presets) => {
+            let fitted = |name: &&&str| PRESETS.get(name).is_some_and(|preset| preset.open);
+            let presets: Vec<&str> = presets.iter().filter(fitted).copied().collect();
+            format!("{} for {}, by its observations", presets.join(" or "), world.name)
+        }
         (None, presets) => format!("{} for {}", presets.first().copied().unwrap_or("none"), world.name),
     }
 }
