@@ -563,14 +563,8 @@ fn a_number_of_weights_that_several_releases_have_needs_the_agent() {
 
 #[test]
 fn the_released_attention_agent_is_known_by_its_numbers() {
-    let data = std::env::var_os("FOVEATE_DATA").map_or_else(
-        || std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")),
-        std::path::PathBuf::from,
-    );
-    let Ok(bytes) = std::fs::read(data.join("attention_agent_carracing.npz")) else {
-        eprintln!("skipped: no attention_agent_carracing.npz; set FOVEATE_DATA to the folder that has it");
-        return;
-    };
+    let Some(file) = foveate_toy::needs::data("attention_agent_carracing.npz") else { return };
+    let bytes = std::fs::read(file).expect("readable");
     let dir = Dir::new();
     dir.write("carracing.npz", bytes);
     let told = dir.json(&["import", "carracing.npz", "--json"]);
