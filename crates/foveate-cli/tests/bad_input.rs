@@ -31,11 +31,13 @@ fn broken_npz_files() {
     ] {
         dir.write("in.npz", bytes);
         let wants = [&["in.npz: "], wants].concat();
-        check_fails(&dir, &["import", "in.npz", "--out", "out.safetensors"], &wants);
-        check_fails(&dir, &["import", "in.npz"], &wants);
+        let import = ["import", "in.npz", "--agent", "attention-agent"];
+        check_fails(&dir, &[&import[..], &["--out", "out.safetensors"]].concat(), &wants);
+        check_fails(&dir, &import, &wants);
     }
     dir.write("in.npz", with(600, f32::NAN));
-    check_fails(&dir, &["import", "in.npz", "--layout", "registration"], &["600 (in key.weight)"]);
+    let registration = ["import", "in.npz", "--agent", "attention-agent", "--layout", "registration"];
+    check_fails(&dir, &registration, &["600 (in key.weight)"]);
     check_fails(&dir, &["import", "none.npz"], &["cannot read none.npz", "check the path"]);
 }
 
@@ -147,7 +149,7 @@ fn places_that_cannot_be_written() {
         if out.starts_with("/proc") && !std::path::Path::new("/proc").exists() {
             continue;
         }
-        check_fails(&dir, &["import", "in.npz", "--out", out], wants);
+        check_fails(&dir, &["import", "in.npz", "--agent", "attention-agent", "--out", out], wants);
         check_fails(&dir, &["replay", "--actions", "actions.jsonl", "--out", out], wants);
     }
     let film = ["watch", "w.safetensors", "--steps", "2", "--out"];
