@@ -198,7 +198,7 @@ fn the_published_recipe_drives_its_first_generation() {
         "--set",
         "recipe.stage.0.generations=1",
         "--set",
-        "recipe.selection={every={generations=1},tracks=2,finalists=1,final_tracks=2,report_tracks=3,evaluation_tracks=2}",
+        "recipe.selection={every={generations=1},tracks=2,finalists=1,final_tracks=2,report_tracks=3,evaluation_tracks=2,evaluation_every=1}",
     ]);
     let log = String::from_utf8(dir.read("runs/car-racing/log.jsonl")).expect("text");
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
