@@ -50,9 +50,8 @@ pub struct Configured {
 /// When the preset is unknown or does not suit the world, a key does not exist, a value is out of its range,
 /// or the world cannot be created.
 pub fn configure(preset: Option<&str>, said: &UserSettings) -> Result<Configured, RunError> {
-    let named = preset.map(|name| PRESETS.find(name)).transpose();
-    let named = named.map_err(|error| RunError::BadRequest { why: error.to_string() })?;
-    let of_preset = || env_id(&preset_table(named?.name).ok()?);
+    // A preset's own world, where no other is said.
+    let of_preset = || env_id(&preset_table(PRESETS.get(preset?)?.name).ok()?);
     let id = said.world().or_else(of_preset).unwrap_or_else(|| default_world().name.to_owned());
     // Options and pictures of a world are checked when it is created.
     let world = foveate_registry::world(&id).map_err(suggest::named)?;
