@@ -3,5 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    foveate::compile_models();
     ExitCode::from(foveate_cli::run(None, None))
 }

@@ -15,6 +15,9 @@ pub(crate) enum Failure {
     Mujoco(#[from] MujocoError),
     #[error(transparent)]
     Render(#[from] RenderError),
+    /// A copy of a world cannot be made, for another reason.
+    #[error("{0}")]
+    Copy(String),
 }
 
 /// A camera and what draws its pictures.

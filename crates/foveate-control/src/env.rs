@@ -11,6 +11,7 @@ use foveate_render::{RenderSettings, Renderer};
 use crate::distractions::{DistractionConfig, Distractions};
 use crate::drawing::Failure;
 use crate::eye::Eye;
+use crate::lost::{Lost, copy_of};
 use crate::random::RandomState;
 use crate::shown::{Shown, ShownParts};
 use crate::task::{Handles, Parts, Task};
@@ -163,7 +164,7 @@ impl Control {
         });
         let eye = eye.transpose().map_err(|failure| match failure {
             Failure::Mujoco(source) => failed(source),
-            Failure::Render(_) => ControlError::Size { task: task_name, width, height },
+            Failure::Render(_) | Failure::Copy(_) => ControlError::Size { task: task_name, width, height },
         })?;
         let distractions = (!config.distractions.is_empty())
             .then(|| Distractions::new(&config.distractions, task, &mut data))
@@ -294,12 +295,18 @@ impl Env for Control {
         self.failed = self.begin(seed).err();
     }
 
+    fn reset_error(&self) -> Option<EnvError> {
+        let why = self.failed.as_ref()?.to_string();
+        (self.steps == 0)
+            .then(|| EnvError::Outside { env: self.spec.id.clone(), why: format!("reset: {why}") })
+    }
+
     fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
         if !self.running {
             return Err(EnvError::NeedsReset { env: self.spec.id.clone() });
         }
         if let Some(error) = self.failed.clone() {
-            return Err(self.broken(&error));
+            return Err(self.reset_error().unwrap_or_else(|| self.broken(&error)));
         }
         self.spec.action.check(self.task.name, action)?;
         let Action::Continuous(action) = action else { unreachable!("its space has numbers") };
@@ -374,19 +381,16 @@ impl Env for Control {
     }
 
     fn boxed_clone(&self) -> Box<dyn Env> {
-        // Without memory for a copy, there is a simulation that says so at its first step.
-        let model = self.data.model().clone();
-        let (data, failed) = match self.data.copied() {
-            Ok(data) => (Ok(data), self.failed.clone()),
-            Err(error) => (Data::new(&model), Some(error.into())),
+        let parts = || -> Result<_, Failure> {
+            let mut data = copy_of(&self.data)?;
+            let handles = Handles::of(self.task, &mut data)?;
+            let eye = self.eye.as_ref().map(|eye| eye.copied(data.model(), self.task)).transpose()?;
+            Ok((data, handles, eye))
         };
-        let mut data = data.unwrap_or_else(|error| panic!("{}: {error}", self.task.name));
-        let handles = Handles::of(self.task, &mut data);
-        let handles = handles.unwrap_or_else(|error| panic!("{}: {error}", self.task.name));
-        let eye = self.eye.as_ref().map(|eye| {
-            let copy = eye.copied(&model, self.task);
-            copy.unwrap_or_else(|error| panic!("{}: {error}", self.task.name))
-        });
+        let (data, handles, eye) = match parts() {
+            Ok(parts) => parts,
+            Err(why) => return Box::new(Lost { spec: self.spec.clone(), shown: self.shown.clone(), why }),
+        };
         Box::new(Control {
             task: self.task,
             config: self.config.clone(),
@@ -403,7 +407,7 @@ impl Env for Control {
             people: RefCell::new(None),
             steps: self.steps,
             running: self.running,
-            failed,
+            failed: self.failed.clone(),
         })
     }
 }

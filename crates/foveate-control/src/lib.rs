@@ -21,6 +21,7 @@ mod drawing;
 mod env;
 mod expression;
 mod eye;
+mod lost;
 mod model_world;
 mod quadruped;
 mod random;

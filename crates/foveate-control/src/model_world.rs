@@ -10,6 +10,7 @@ use foveate_render::{RenderError, RenderSettings, Renderer, Scene};
 
 use crate::drawing::{Drawing, Failure};
 use crate::expression::{Expression, Inputs};
+use crate::lost::{Lost, copy_of};
 use crate::shown::{Shown, ShownParts};
 
 /// Options of a world.
@@ -263,6 +264,11 @@ impl ModelWorld {
     }
 
     #[cold]
+    fn lost(&self, why: Failure) -> Box<dyn Env> {
+        Box::new(Lost { spec: self.spec.clone(), shown: self.shown.clone(), why })
+    }
+
+    #[cold]
     fn broken(&mut self, why: &str) -> EnvError {
         self.running = false;
         EnvError::Outside { env: self.spec.id.clone(), why: format!("step {}: {why}", self.steps) }
@@ -295,12 +301,18 @@ impl Env for ModelWorld {
         self.failed = self.begin().err();
     }
 
+    fn reset_error(&self) -> Option<EnvError> {
+        let why = self.failed.as_ref()?.to_string();
+        (self.steps == 0)
+            .then(|| EnvError::Outside { env: self.spec.id.clone(), why: format!("reset: {why}") })
+    }
+
     fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
         if !self.running {
             return Err(EnvError::NeedsReset { env: self.spec.id.clone() });
         }
         if let Some(error) = self.failed.clone() {
-            return Err(self.broken(&error.to_string()));
+            return Err(self.reset_error().unwrap_or_else(|| self.broken(&error.to_string())));
         }
         self.spec.action.check(&self.spec.id, action)?;
         let Action::Continuous(action) = action else { unreachable!("its space has numbers") };
@@ -362,12 +374,16 @@ impl Env for ModelWorld {
     fn boxed_clone(&self) -> Box<dyn Env> {
         let model = self.data.model().clone();
         // What was made once can be made again, unless memory runs out.
-        let copy = ModelWorld::new(&self.spec.id, &model, self.config.clone());
-        let mut copy = copy.unwrap_or_else(|error| panic!("{}: {error}", self.spec.id));
-        match self.data.copied() {
-            Ok(data) => (copy.data, copy.failed) = (data, self.failed.clone()),
-            Err(error) => copy.failed = Some(error.into()),
-        }
+        let copy = ModelWorld::new(&self.spec.id, &model, self.config.clone()).and_then(|mut copy| {
+            copy.data = copy_of(&self.data)?;
+            Ok(copy)
+        });
+        let mut copy = match copy {
+            Ok(copy) => copy,
+            Err(ModelError::Mujoco(error)) => return self.lost(error.into()),
+            Err(error) => return self.lost(Failure::Copy(error.to_string())),
+        };
+        copy.failed.clone_from(&self.failed);
         copy.shown.clone_from(&self.shown);
         copy.random.clone_from(&self.random);
         (copy.steps, copy.running) = (self.steps, self.running);

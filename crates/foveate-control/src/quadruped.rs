@@ -12,6 +12,7 @@ use foveate_mujoco::{Body, Data, Library, Model, MujocoError, Sensor};
 use foveate_render::{RenderError, RenderSettings, Renderer};
 
 use crate::drawing::{Drawing, Failure};
+use crate::lost::{Lost, copy_of};
 use crate::shown::{Shown, ShownParts};
 use course::{Course, EDGE, PLATFORM, WALLS};
 use gait::{ACTIONS, Gait, MOTORS};
@@ -185,6 +186,7 @@ impl Quadruped {
         Self::of(Data::new(&model)?, config).map_err(|failure| match failure {
             Failure::Mujoco(error) => error.into(),
             Failure::Render(error) => error.into(),
+            Failure::Copy(_) => unreachable!("this is no copy"),
         })
     }
 
@@ -311,12 +313,18 @@ impl Env for Quadruped {
         self.failed = self.begin().err();
     }
 
+    fn reset_error(&self) -> Option<EnvError> {
+        let why = self.failed.as_ref()?.to_string();
+        (self.steps == 0)
+            .then(|| EnvError::Outside { env: self.spec.id.clone(), why: format!("reset: {why}") })
+    }
+
     fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
         if !self.running {
             return Err(EnvError::NeedsReset { env: self.spec.id.clone() });
         }
         if let Some(error) = self.failed.clone() {
-            return Err(self.broken(&error));
+            return Err(self.reset_error().unwrap_or_else(|| self.broken(&error)));
         }
         self.spec.action.check(&self.spec.id, action)?;
         let Action::Continuous(action) = action else { unreachable!("its space has numbers") };
@@ -394,14 +402,12 @@ impl Env for Quadruped {
     }
 
     fn boxed_clone(&self) -> Box<dyn Env> {
-        // Without memory for a copy, there is a simulation that says so at its first step.
-        let (data, failed) = match self.data.copied() {
-            Ok(data) => (Ok(data), self.failed.clone()),
-            Err(error) => (Data::new(self.data.model()), Some(error.into())),
+        let data = copy_of(&self.data).map_err(Failure::from);
+        let mut copy = match data.and_then(|data| Self::of(data, self.config.clone())) {
+            Ok(copy) => copy,
+            Err(why) => return Box::new(Lost { spec: self.spec.clone(), shown: self.shown.clone(), why }),
         };
-        let copy = data.map_err(Failure::from).and_then(|data| Self::of(data, self.config.clone()));
-        let mut copy = copy.unwrap_or_else(|error| panic!("{}: {error}", self.spec.id));
-        copy.failed = failed;
+        copy.failed.clone_from(&self.failed);
         copy.shown.clone_from(&self.shown);
         copy.random.clone_from(&self.random);
         copy.course.clone_from(&self.course);

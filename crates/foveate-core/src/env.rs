@@ -21,8 +21,13 @@ pub trait Env: Send {
     /// Starts an episode. With a seed, the world's random stream is seeded anew; without one the stream
     /// continues, as in Gymnasium, so that one seed determines a whole sequence of episodes.
     ///
-    /// If a world in another process fails to start, the next step returns the error.
+    /// If that fails, as in a world of another process, [`Env::reset_error`] says why, and the next step returns the same error.
     fn reset(&mut self, seed: Option<u64>);
+
+    /// Why the last reset failed; `None`, the default, when it did not.
+    fn reset_error(&self) -> Option<EnvError> {
+        None
+    }
 
     /// Sets an option of the next reset, as Gymnasium's `reset(options=...)`: it holds for that reset alone.
     ///

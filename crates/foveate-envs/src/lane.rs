@@ -104,9 +104,13 @@ impl Lane {
     }
 
     /// Starts an episode, see [`Env::reset`].
-    pub fn reset(&mut self, seed: Option<u64>) {
+    ///
+    /// # Errors
+    /// [`Env::reset_error`].
+    pub fn reset(&mut self, seed: Option<u64>) -> Result<(), EnvError> {
         self.env.reset(seed);
         (self.steps, self.over) = (0, false);
+        self.env.reset_error().map_or(Ok(()), Err)
     }
 
     /// Steps the world; whoever calls this resets it. As in Gymnasium, a world whose episode the limit of steps has
@@ -129,7 +133,7 @@ impl Lane {
     pub fn advance(&mut self, action: Action<'_>) -> Result<LaneStep, EnvError> {
         match self.autoreset {
             Autoreset::NextStep if self.over => {
-                self.reset(None);
+                self.reset(None)?;
                 return Ok(LaneStep { step: Step::default(), is_reset: true });
             }
             Autoreset::Disabled if self.over => {
@@ -140,7 +144,8 @@ impl Lane {
         let step = self.step(action)?;
         if self.autoreset == Autoreset::SameStep && step.is_over() {
             self.last.keep(self.env.observation());
-            self.reset(None);
+            // The step counts; if the reset failed, the next step returns the error.
+            let _ = self.reset(None);
         }
         Ok(LaneStep { step, is_reset: false })
     }
@@ -156,7 +161,7 @@ mod tests {
         let id = cartpole_swingup::DESCRIPTOR.name.to_owned();
         let env = cartpole_swingup::DESCRIPTOR.build(&EnvRequest { id, ..EnvRequest::default() });
         let mut lane = Lane::new(env.expect("no options"), autoreset, max_steps);
-        lane.reset(Some(3));
+        lane.reset(Some(3)).expect("it begins");
         lane
     }
 
@@ -174,7 +179,7 @@ mod tests {
             plain.step(STILL).expect("it runs");
         }
         let last = numbers(&plain);
-        plain.reset(None);
+        plain.reset(None).expect("it begins");
         [first, last, numbers(&plain)]
     }
 
@@ -205,7 +210,7 @@ mod tests {
                 }
                 Autoreset::Disabled => {
                     assert!(matches!(then, Err(EnvError::NeedsReset { .. })), "{then:?}");
-                    lane.reset(None);
+                    lane.reset(None).expect("it begins");
                     assert_eq!(numbers(&lane), second);
                 }
             }

@@ -109,6 +109,10 @@ impl Env for Levels {
         self.env_mut().reset(Some(seed));
     }
 
+    fn reset_error(&self) -> Option<EnvError> {
+        self.env().reset_error()
+    }
+
     fn reset_option(&mut self, name: &str, value: &str) -> Result<(), EnvError> {
         self.env_mut().reset_option(name, value)
     }

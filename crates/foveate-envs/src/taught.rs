@@ -35,6 +35,10 @@ impl Env for Taught {
         self.begun = false;
     }
 
+    fn reset_error(&self) -> Option<EnvError> {
+        self.env.reset_error()
+    }
+
     fn reset_option(&mut self, name: &str, value: &str) -> Result<(), EnvError> {
         self.env.reset_option(name, value)
     }

@@ -384,6 +384,13 @@ impl Env for GymWorld {
         };
     }
 
+    fn reset_error(&self) -> Option<EnvError> {
+        match &self.phase {
+            Phase::Failed(why) => Some(self.outside(why.clone())),
+            _ => None,
+        }
+    }
+
     fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
         self.advance(action, 1)
     }

@@ -85,6 +85,44 @@ pub enum MujocoError {
         /// The limit.
         largest: u64,
     },
+    /// A file cannot be a model: it is no regular file.
+    #[error("{} is {what}; a model is a file of XML", path.display())]
+    NoFile {
+        /// The path.
+        path: PathBuf,
+        /// What is there, such as `a folder`.
+        what: &'static str,
+    },
+    /// A model's compilation ended at one of its limits, or with a crash of MuJoCo.
+    #[error("{name} cannot be compiled: {why}")]
+    Compile {
+        /// The model's file or name.
+        name: String,
+        /// What happened, and what helps.
+        why: String,
+    },
+    /// The process that compiles models cannot be started or does not answer.
+    #[error("the process that compiles models does not work: {why}")]
+    Compiler {
+        /// The reason.
+        why: String,
+    },
+    /// The compilation was stopped by Ctrl-C.
+    #[error("{name}: stopped while it was compiled")]
+    Stopped {
+        /// The model's file or name.
+        name: String,
+    },
+    /// There is not enough memory to start.
+    #[error(
+        "{name}: less than {megabytes} MB of memory are free; close other programs, or raise the limit (ulimit -v)"
+    )]
+    Memory {
+        /// The model's file or name.
+        name: String,
+        /// What is needed.
+        megabytes: usize,
+    },
     /// MuJoCo reported an error inside of a function.
     #[error("MuJoCo failed in {function}: {why}")]
     Failed {

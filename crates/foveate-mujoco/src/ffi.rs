@@ -11,8 +11,8 @@
 //!
 //! Why this is sound: leaving frames by restoring the stack pointer is defined as long as the abandoned frames own nothing that
 //! must be dropped. Those of Rust are [`run`] and one closure; the closure is `Copy`, so it owns nothing, and its body is one call
-//! of a C function with plain arguments. Those of MuJoCo are C code that is written to be left like this. What it was working on
-//! is then in no defined state: a simulation is marked as broken and only deleted afterwards.
+//! of a function of MuJoCo with plain arguments. Those of MuJoCo are its engine, C code that is written to be left like this. What
+//! it was working on is then in no defined state: a simulation is marked as broken and only deleted afterwards.
 //!
 //! Unwinding with a panic instead would rely on unwind tables in all of MuJoCo's frames, which the C language does not promise.
 //!
@@ -20,6 +20,16 @@
 //! generator compares the types of fields and functions with those here. Three functions are handled here: the thread's handlers
 //! of messages are others before 3.10 ([`Handlers`]), `mj_sizeModel` returned an `int` ([`SizeModel`]), and those of the state take
 //! their bits as an `unsigned int` before 3.5, which for the bits in use is the same number in the same register.
+//!
+//! **The parser and the compiler** are C++: they recurse as deep as a model is nested, allocate what it asks for, and throw
+//! `std::bad_alloc` through `extern "C"`. Three things follow.
+//! * A model of a stranger is compiled in a process of its own with limits (`compiler.rs`). A crash, an exception
+//!   and an endless loop end that process, and [`RawModel::load`] reads what it made: that is C code of the engine, and checks
+//!   sizes and references.
+//! * [`RawModel::compile`] runs there, and in this process for models that the program itself contains, which are known to compile.
+//! * Functions are declared `extern "C-unwind"`. So an exception that does leave one, when the memory ends in the middle of such a
+//!   model, is no undefined behaviour: it meets [`enter`], has no handler and ends the process. [`RawModel::compile`] makes sure
+//!   of some memory before.
 //!
 //! **Threads.** The handler is the thread's own, set before and restored after each call. So a program that also uses MuJoCo
 //! otherwise, such as a Python process, keeps its own handling of errors.
@@ -60,7 +70,7 @@ macro_rules! functions {
         /// The functions in use. They are valid as long as the library is open, which is as long as this value lives.
         #[expect(non_snake_case, reason = "the names are MuJoCo's")]
         struct Functions {
-            $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+            $($name: unsafe extern "C-unwind" fn($($argument),*) $(-> $result)?,)*
         }
 
         impl Functions {
@@ -89,6 +99,8 @@ functions! {
     mjs_getError: fn(*mut Opaque) -> *const c_char;
     mj_deleteSpec: fn(*mut Opaque);
     mj_deleteModel: fn(*mut Opaque);
+    mj_saveModel: fn(*const Opaque, *const c_char, *mut Opaque, i64);
+    mj_loadModel: fn(*const c_char, *const Opaque) -> *mut Opaque;
     mj_name2id: fn(*const Opaque, c_int, *const c_char) -> c_int;
     mj_makeData: fn(*const Opaque) -> *mut Opaque;
     mj_copyData: fn(*mut Opaque, *const Opaque, *const Opaque) -> *mut Opaque;
@@ -396,7 +408,7 @@ struct Job<F, T> {
 
 /// # Safety
 /// `job` must point to a `Job<F, T>` that nothing else uses.
-unsafe extern "C" fn run<F: Fn() -> T + Copy, T: Copy>(job: *mut c_void) {
+unsafe extern "C-unwind" fn run<F: Fn() -> T + Copy, T: Copy>(job: *mut c_void) {
     // SAFETY: promised by the caller.
     let job = unsafe { &mut *job.cast::<Job<F, T>>() };
     job.result.write((job.call)());
@@ -413,7 +425,7 @@ fn guarded<T: Copy>(
     call: impl Fn() -> T + Copy,
 ) -> Result<T, MujocoError> {
     /// The entry of `run` for the type of `call`.
-    fn entry<F: Fn() -> T + Copy, T: Copy>(_: &F) -> unsafe extern "C" fn(*mut c_void) {
+    fn entry<F: Fn() -> T + Copy, T: Copy>(_: &F) -> unsafe extern "C-unwind" fn(*mut c_void) {
         run::<F, T>
     }
     let entry = entry(&call);
@@ -466,7 +478,9 @@ pub(crate) enum Source<'a> {
 }
 
 impl RawModel {
-    /// Parses and compiles a model; `Err` holds what is wrong with it, or an error inside of MuJoCo.
+    /// Parses and compiles a model in this process; `Err` holds what is wrong with it, or an error inside of MuJoCo.
+    ///
+    /// For a model of the program's own, or in a process that may end: see the module's documentation.
     pub(crate) fn compile(
         library: &Library,
         source: Source<'_>,
@@ -518,6 +532,43 @@ impl RawModel {
             unsafe { (functions.mj_deleteSpec)(spec) }
         })?;
         Ok(made)
+    }
+
+    /// Writes the compiled model to the file `path`, for [`load`](Self::load).
+    pub(crate) fn save(&self, path: &CStr, warnings: &mut Vec<String>) -> Result<(), MujocoError> {
+        let (function, model, path) = (self.functions().mj_saveModel, self.pointer(), path.as_ptr());
+        guarded(&self.library.0, "mj_saveModel", warnings, || {
+            // SAFETY: the model is valid, the path ends with a zero; without a buffer, its size is not read.
+            unsafe { function(model, path, ptr::null_mut(), 0) }
+        })
+    }
+
+    /// Reads a compiled model from a file that [`save`](Self::save) wrote; `Err` holds what is wrong with it.
+    ///
+    /// MuJoCo compares the sizes in the file with its length, and checks that every index of the model is within its list.
+    pub(crate) fn load(
+        library: &Library,
+        path: &CStr,
+        warnings: &mut Vec<String>,
+    ) -> Result<Result<Self, String>, MujocoError> {
+        let (function, path) = (library.0.functions.mj_loadModel, path.as_ptr());
+        let model = guarded(&library.0, "mj_loadModel", warnings, || {
+            // SAFETY: the path ends with a zero; there may be no file system.
+            unsafe { function(path, ptr::null()) }
+        })?;
+        let made = NonNull::new(model).map(|model| RawModel { library: library.clone(), model });
+        Ok(made.ok_or_else(|| warnings.pop().unwrap_or_else(|| "there is not enough memory".to_owned())))
+    }
+
+    /// The largest numbers of iterations of a step: of the solver, its line search, the solver without slip, the collision of
+    /// convex shapes, and that of distance fields (starts, iterations).
+    pub(crate) fn iterations(&self) -> [c_int; 6] {
+        // In the headers of all supported versions, 4-byte integers follow the integrator in this order: cone, jacobian, solver,
+        // these four, three sets of flags, and the two of distance fields.
+        const PLACES: [usize; 6] = [4, 5, 6, 7, 11, 12];
+        let integrator = self.library.layouts().model.integrator;
+        // SAFETY: see above; a test reads each.
+        PLACES.map(|place| unsafe { self.field(integrator + 4 * place) })
     }
 
     /// The body called `name`.

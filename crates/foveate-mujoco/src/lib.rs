@@ -5,12 +5,16 @@
 //! * [`Data`] is one simulation: state, controls, steps, sensors.
 //! * [`View`] turns the state into a [`foveate_render::Scene`].
 //!
+//! A model of a stranger is compiled in a process of its own, with limits on memory and time: [`compiler`] says how a program starts
+//! one.
+//!
 //! Errors inside of MuJoCo, which end the process by default, are returned as [`MujocoError`], and its warnings are collected
 //! instead of printed.
 //!
 //! **Invariant:** all unsafe code is in `ffi.rs` and `ffi/jump.rs`, each block with its proof. The crate knows no task and no world; it searches for
 //! files and reads environment variables only to find the library, and reads a model's file when it is asked to.
 
+pub mod compiler;
 mod data;
 mod error;
 mod ffi;
@@ -19,6 +23,7 @@ mod model;
 mod scene;
 mod versions;
 
+pub use compiler::Limits;
 pub use data::Data;
 pub use error::MujocoError;
 pub use ffi::{Body, Library, Sensor};

@@ -1,17 +1,31 @@
 //! Compiled models.
 
 use std::ffi::CString;
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::compiler::{self, Limits};
 use crate::error::MujocoError;
 use crate::ffi::{Body, Library, RawModel, Source, State};
 
 /// Longest XML text of a model, in bytes.
-const LONGEST_TEXT: u64 = 16 << 20;
+pub(crate) const LONGEST_TEXT: u64 = 16 << 20;
 /// Largest compiled model, in bytes.
-const LARGEST_MODEL: u64 = 1 << 30;
+pub(crate) const LARGEST_MODEL: u64 = 1 << 30;
+/// Most iterations of a part of a step; MuJoCo's defaults are 100 or fewer.
+const MOST_ITERATIONS: u64 = 10_000;
+/// What must be free to compile a model of the program's own in this process, in MB; the largest needs a third.
+const ROOM: usize = 64;
+
+/// What [`RawModel::iterations`] counts.
+const COUNTS: [&str; 6] = [
+    "iterations of the solver (option iterations)",
+    "iterations of the line search (option ls_iterations)",
+    "iterations without slip (option noslip_iterations)",
+    "iterations of collisions (option ccd_iterations)",
+    "starts of a distance field (option sdf_initpoints)",
+    "iterations of a distance field (option sdf_iterations)",
+];
 
 /// A compiled model. Copies share it.
 #[derive(Clone)]
@@ -49,51 +63,57 @@ pub enum Kind {
 }
 
 impl Model {
-    /// Compiles the XML text of a model; `name` is what messages call it.
+    /// Compiles the XML text of a model that the program itself contains; `name` is what messages call it.
+    ///
+    /// It is compiled in this process, where a model of a stranger can do harm: use [`Model::from_file`] for those.
     ///
     /// # Errors
-    /// [`MujocoError::TooLarge`]; [`MujocoError::Model`] when MuJoCo finds something wrong with it; [`MujocoError::Failed`].
+    /// [`MujocoError::TooLarge`]; [`MujocoError::Model`] when MuJoCo finds something wrong with it; [`MujocoError::Failed`];
+    /// [`MujocoError::Memory`].
     pub fn from_xml(library: &Library, name: &str, xml: &str) -> Result<Model, MujocoError> {
-        Self::check_size(name, "bytes of XML", xml.len() as u64, LONGEST_TEXT)?;
+        check_size(name, "bytes of XML", xml.len() as u64, LONGEST_TEXT)?;
         let text = CString::new(xml).map_err(|error| MujocoError::Model {
             name: name.to_owned(),
             why: format!("it has a zero byte at {}", error.nul_position()),
         })?;
+        // What is reserved here is free again before the compiler, which ends the process without memory, takes its own.
+        if Vec::<u8>::new().try_reserve_exact(ROOM << 20).is_err() {
+            return Err(MujocoError::Memory { name: name.to_owned(), megabytes: ROOM });
+        }
         Self::compile(library, name, Source::Text(&text))
     }
 
-    /// Reads and compiles an XML file, with the files that it includes.
+    /// Compiles an XML file, with the files that it includes, in a process of its own with these limits.
     ///
     /// # Errors
-    /// Those of [`Model::from_xml`], and [`MujocoError::File`].
-    pub fn from_file(library: &Library, path: &Path) -> Result<Model, MujocoError> {
-        let bad = |why: String| MujocoError::File { path: path.to_owned(), why };
+    /// Those of [`Model::from_xml`], [`MujocoError::File`], [`MujocoError::NoFile`], [`MujocoError::Compile`],
+    /// [`MujocoError::Compiler`] and [`MujocoError::Stopped`].
+    pub fn from_file(library: &Library, path: &Path, limits: Limits) -> Result<Model, MujocoError> {
         let name = path.display().to_string();
-        let size = fs::metadata(path).map_err(|error| bad(error.to_string()))?.len();
-        Self::check_size(&name, "bytes of XML", size, LONGEST_TEXT)?;
-        let text = path.to_str().ok_or_else(|| bad("its path is not UTF-8".into()))?;
-        let text = CString::new(text).map_err(|error| bad(error.to_string()))?;
-        Self::compile(library, &name, Source::File(&text))
+        let compiled = compiler::compile(library, path, limits)?;
+        let mut warnings = compiled.warnings;
+        let made = RawModel::load(library, &compiled.path, &mut warnings)?;
+        Self::checked(made.map_err(|why| MujocoError::Model { name: name.clone(), why })?, &name, warnings)
     }
 
-    fn check_size(name: &str, what: &'static str, size: u64, largest: u64) -> Result<(), MujocoError> {
-        if size <= largest {
-            return Ok(());
-        }
-        Err(MujocoError::TooLarge { name: name.to_owned(), what, size, largest })
-    }
-
-    fn compile(library: &Library, name: &str, source: Source<'_>) -> Result<Model, MujocoError> {
+    /// Compiles in this process.
+    pub(crate) fn compile(library: &Library, name: &str, source: Source<'_>) -> Result<Model, MujocoError> {
         let mut warnings = Vec::new();
         let made = RawModel::compile(library, source, &mut warnings)?;
-        let raw = made.map_err(|why| MujocoError::Model { name: name.to_owned(), why })?;
-        Self::check_size(name, "bytes of the compiled model", raw.bytes()?, LARGEST_MODEL)?;
+        Self::checked(made.map_err(|why| MujocoError::Model { name: name.to_owned(), why })?, name, warnings)
+    }
+
+    fn checked(raw: RawModel, name: &str, warnings: Vec<String>) -> Result<Model, MujocoError> {
+        check_size(name, "bytes of the compiled model", raw.bytes()?, LARGEST_MODEL)?;
+        for (what, count) in COUNTS.into_iter().zip(raw.iterations()) {
+            check_size(name, what, u64::try_from(count).unwrap_or(0), MOST_ITERATIONS)?;
+        }
         let [nq, nv, nu, ..] = raw.counts();
         let sizes = [State::Positions, State::Velocities, State::Controls].map(|part| raw.state_size(part));
         // The same numbers, read from the structure and computed by the library: the layout is the right one.
         if sizes != [Ok(nq), Ok(nv), Ok(nu)] {
             let why = "its structures are not those of this version".to_owned();
-            return Err(MujocoError::Load { path: library.path().to_owned(), why });
+            return Err(MujocoError::Load { path: raw.library().path().to_owned(), why });
         }
         Ok(Model { raw: Arc::new(raw), name: name.into(), warnings: warnings.into() })
     }
@@ -200,6 +220,13 @@ impl Model {
     pub(crate) fn no(&self, kind: &'static str, name: &str) -> MujocoError {
         MujocoError::NoSuchName { model: self.name.to_string(), kind, name: name.to_owned() }
     }
+}
+
+pub(crate) fn check_size(name: &str, what: &'static str, size: u64, largest: u64) -> Result<(), MujocoError> {
+    if size <= largest {
+        return Ok(());
+    }
+    Err(MujocoError::TooLarge { name: name.to_owned(), what, size, largest })
 }
 
 impl std::fmt::Debug for Model {

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use foveate_mujoco::{Data, Library, Model, MujocoError, Search, View};
+use foveate_mujoco::{Data, Library, Limits, Model, MujocoError, Search, View};
 
 fn library() -> Option<Library> {
     let python = std::env::var_os("FOVEATE_WORLDS_PYTHON").map(PathBuf::from);
@@ -57,7 +57,8 @@ fn broken_models_are_errors_of_one_line() {
         let said = error.to_string();
         assert!(said.lines().count() == 1 && said.contains("toy") && said.len() < 600, "{said}");
     }
-    let missing = Model::from_file(&library, Path::new("/nowhere/a.xml")).expect_err("there is none");
+    let missing = Model::from_file(&library, Path::new("/nowhere/a.xml"), Limits::default())
+        .expect_err("there is none");
     assert!(matches!(missing, MujocoError::File { .. }), "{missing}");
 }
 

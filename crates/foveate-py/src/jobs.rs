@@ -30,7 +30,7 @@ use crate::request::WorldArgs;
 use crate::tell::{Events, OfTraining};
 
 /// How often Python's signals are looked at.
-const EVERY: Duration = Duration::from_millis(50);
+pub(crate) const EVERY: Duration = Duration::from_millis(50);
 
 /// Who is told what a job says; `None` for nobody.
 type Listener = Option<Py<PyAny>>;
@@ -292,6 +292,18 @@ pub(crate) fn resume(
 
 fn boxed(object: Py<PyAny>) -> Box<dyn Cluster> {
     Box::new(PythonCluster::new(object))
+}
+
+/// Says how a process that compiles models starts; it calls [`compile_model`].
+#[pyfunction]
+pub(crate) fn compile_models_with(command: Vec<std::ffi::OsString>) {
+    foveate::registry::compiler::start_with(command);
+}
+
+/// Compiles the model that another process asked for with these arguments, and ends this process.
+#[pyfunction]
+pub(crate) fn compile_model(arguments: Vec<std::ffi::OsString>) {
+    foveate::registry::compiler::serve(&arguments);
 }
 
 /// Runs the command with these arguments; returns its exit code. `clusters` makes the cluster at an address.

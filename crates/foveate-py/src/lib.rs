@@ -25,7 +25,9 @@ mod _native {
     #[pymodule_export]
     use super::cluster::RolloutWorker;
     #[pymodule_export]
-    use super::jobs::{command, evaluate, explain, resume, stress, train, watch};
+    use super::jobs::{
+        command, compile_model, compile_models_with, evaluate, explain, resume, stress, train, watch,
+    };
     #[pymodule_export]
     use super::world::{World, Worlds, forked};
 

@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-use foveate::core::{Action, ActionBuf, ActionSpace, EnvError, EnvSpec, ImageBuf, ObservationSpace};
+use foveate::core::{Action, ActionBuf, ActionSpace, Env, EnvError, EnvSpec, ImageBuf, ObservationSpace};
 use foveate::envs::lane::{Autoreset, Lane};
+use foveate::run::interrupt::supervised;
 use foveate::run::vector::{Actions, Batch, VectorWorld};
 use foveate::run::worlds;
 use numpy::{PyArray1, PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
@@ -13,6 +14,7 @@ use pyo3::types::PyDict;
 
 use crate::arrays;
 use crate::errors::{Kind, caught, of_world, of_worlds, raised};
+use crate::jobs::EVERY;
 use crate::request::WorldArgs;
 
 /// The lock on `of`, or an exception when another thread holds it: a world is one episode, which two threads cannot step.
@@ -73,6 +75,23 @@ fn observations<'py>(py: Python<'py>, space: &ObservationSpace) -> PyResult<Boun
             Ok(("dict", dict).into_pyobject(py)?.into_any())
         }
     }
+}
+
+/// Builds a world on a thread of its own, without the interpreter's lock; a signal's exception ends that, and is raised.
+fn made(py: Python<'_>, world: WorldArgs) -> PyResult<Box<dyn Env>> {
+    let request = world.request();
+    let mut signal: Option<PyErr> = None;
+    let go_on = &mut || {
+        #[expect(clippy::redundant_closure_for_method_calls, reason = "the method itself is not general enough")]
+        let checked = Python::attach(|py| py.check_signals());
+        if let Err(error) = checked {
+            signal.get_or_insert(error);
+        }
+        signal.is_none()
+    };
+    let made = caught(py, || py.detach(|| supervised(EVERY, go_on, |_| worlds::make(request))))?;
+    signal.map_or(Ok(()), Err)?;
+    made.map_err(|error| raised(py, Kind::Option, error.to_string()))
 }
 
 /// One world; `foveate.envs.World` is Gymnasium's interface to it.
@@ -153,9 +172,7 @@ impl<S> Journal<S> {
 impl World {
     #[new]
     fn new(py: Python<'_>, world: WorldArgs) -> PyResult<Self> {
-        let request = world.request();
-        let made = caught(py, || py.detach(|| worlds::make(request)))?;
-        let env = made.map_err(|error| raised(py, Kind::Option, error.to_string()))?;
+        let env = made(py, world)?;
         let spec = env.spec().clone();
         let long = spec.observation.picture().is_some();
         let (action, lane) = (spec.action.zero(), Lane::new(env, Autoreset::Disabled, None));
@@ -182,7 +199,8 @@ impl World {
             lane.reset_option(name, value).map_err(|error| of_world(py, &error))?;
         }
         let reset = |lane: &mut Lane| lane.reset(seed);
-        caught(py, || if self.long { py.detach(|| reset(lane)) } else { reset(lane) })?;
+        let reset = caught(py, || if self.long { py.detach(|| reset(lane)) } else { reset(lane) })?;
+        reset.map_err(|error| of_world(py, &error))?;
         journal.reset(seed, &options, seed.is_some());
         arrays::observation(py, one.lane.observation())
     }
@@ -347,9 +365,7 @@ impl Worlds {
                 return Err(raised(py, Kind::Option, message));
             }
         };
-        let request = world.request();
-        let made = caught(py, || py.detach(|| worlds::make(request)))?;
-        let env = made.map_err(|error| raised(py, Kind::Option, error.to_string()))?;
+        let env = made(py, world)?;
         let worlds = caught(py, || VectorWorld::new(&*env, count, threads, autoreset, max_steps))?;
         let worlds = worlds.map_err(|error| of_worlds(py, &error))?;
         let journal = Journal::new(MOST_OF_MANY);

@@ -31,6 +31,7 @@ use foveate_envs::{car_racing, cartpole_swingup, digits, minigrid};
 pub use foveate_agents::registry::{AGENTS, AgentDescriptor};
 pub use foveate_envs::registry::{ReferenceScores, WorldDescriptor, WorldError};
 pub use foveate_envs::shift::SHIFTS;
+pub use foveate_mujoco::compiler;
 pub use presets::{PRESETS, Preset};
 
 /// All worlds. The first one is the default.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use foveate_control::{Expression, ModelConfig, ModelWorld};
 use foveate_core::{Env, EnvError};
 use foveate_envs::registry::{Choice, EnvRequest, Family, WorldDescriptor, WorldError};
-use foveate_mujoco::Model;
+use foveate_mujoco::{Limits, Model};
 
 use crate::control;
 use crate::given::Given;
@@ -15,7 +15,7 @@ use crate::gymnasium::tell;
 const PREFIX: &str = "mjcf:";
 
 /// Options by name: default and description.
-const OPTIONS: [(&str, &str); 9] = [
+const OPTIONS: [(&str, &str); 11] = [
     ("camera", "name of the camera (default: the model's first)"),
     ("size", "of the picture in pixels, a side or WIDTHxHEIGHT, 1 to 2048 (default: 100)"),
     ("antialias", "whether edges in the picture are smooth; false is faster (default: true)"),
@@ -24,6 +24,8 @@ const OPTIONS: [(&str, &str); 9] = [
     ("noise", "largest random change of every position at the start, 0 to 10 (default: 0.01)"),
     ("reward", "of an action: a sensor, or a formula as in torso_velocity[0] - 0.1*effort (default: 0)"),
     ("end", "a formula that terminates the episode when it is above 0, as in height < 0.3 (default: never)"),
+    ("start_timeout", "seconds that compiling the model may take, 1 to 3600 (default: 8)"),
+    ("memory", "megabytes that compiling the model may take, 1 to 65536 (default: 768)"),
     (
         control::LIBRARY,
         "file of MuJoCo's library, or a folder with it (default: the one of FOVEATE_MUJOCO or of Python's package mujoco)",
@@ -71,11 +73,12 @@ fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
         let known = "none".into();
         return Err(EnvError::UnknownOption { env: request.id.clone(), what: "variant", given, known }.into());
     }
-    let config = config(request)?;
+    let (config, limits) = config(request)?;
     let library = request.options.get(control::LIBRARY).map(PathBuf::from);
     let outside = |why: String| EnvError::Outside { env: request.id.clone(), why };
     let library = control::open(library).map_err(|error| outside(error.to_string()))?;
-    let model = Model::from_file(&library, Path::new(file)).map_err(|error| outside(error.to_string()))?;
+    let model =
+        Model::from_file(&library, Path::new(file), limits).map_err(|error| outside(error.to_string()))?;
     for warning in model.warnings() {
         tell(&format!("note: {}: {warning}", request.id));
     }
@@ -90,7 +93,8 @@ fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
     Ok(Box::new(world))
 }
 
-fn config(request: &EnvRequest) -> Result<ModelConfig, EnvError> {
+fn config(request: &EnvRequest) -> Result<(ModelConfig, Limits), EnvError> {
+    let mut limits = Limits::default();
     let mut config = ModelConfig { shown: control::shown(request), ..ModelConfig::default() };
     for given in Given::all(request) {
         let formula = || {
@@ -108,6 +112,8 @@ fn config(request: &EnvRequest) -> Result<ModelConfig, EnvError> {
             "noise" => config.noise = given.number([0.0, 10.0])?,
             "reward" => config.reward = Some(formula()?),
             "end" => config.end = Some(formula()?),
+            "start_timeout" => limits.seconds = given.count(3600)? as u32,
+            "memory" => limits.megabytes = given.count(65536)? as u32,
             control::LIBRARY => {}
             name => {
                 let known = OPTIONS.map(|(name, _)| name).join(", ");
@@ -116,7 +122,7 @@ fn config(request: &EnvRequest) -> Result<ModelConfig, EnvError> {
             }
         }
     }
-    Ok(config)
+    Ok((config, limits))
 }
 
 #[cfg(test)]
@@ -135,15 +141,18 @@ mod tests {
 
     #[test]
     fn options_are_read_and_checked() {
-        let good =
-            config(&request(&[("size", "320x240"), ("repeat", "5"), ("reward", "speed - 0.1*effort")]));
-        let good = good.expect("fine");
+        let options =
+            [("size", "320x240"), ("repeat", "5"), ("reward", "speed - 0.1*effort"), ("memory", "99")];
+        let (good, limits) = config(&request(&options)).expect("fine");
+        assert_eq!(limits, Limits { megabytes: 99, ..Limits::default() });
         assert_eq!((good.size, good.repeat, good.shown), ([320, 240], 5, Shown::State));
         assert_eq!(good.reward.expect("there").sensors(), ["speed"]);
         for (option, bad, part) in [
             ("size", "0x5", "size is a side or WIDTHxHEIGHT"),
             ("repeat", "0", "repeat is a whole number from 1 to 1000"),
             ("steps", "-4", "steps is a whole number from 1 to 1000000"),
+            ("start_timeout", "0", "start_timeout is a whole number from 1 to 3600"),
+            ("memory", "1e9", "memory is a whole number from 1 to 65536"),
             ("noise", "NaN", "noise is a number from 0 to 10"),
             ("antialias", "1", "antialias is true or false"),
             ("reward", "speed +", "reward: \"speed +\" is no formula"),

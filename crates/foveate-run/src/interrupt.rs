@@ -5,6 +5,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use foveate_registry::compiler;
+
 use crate::error::RunError;
 use crate::workers::Stop;
 
@@ -21,6 +23,7 @@ pub fn stop_on_ctrl_c() -> Result<Stop, RunError> {
             std::process::exit(130); // 128 + SIGINT, as shells say it
         }
         asked.ask();
+        compiler::stop();
     })
     .map_err(|error| RunError::BadRequest {
         why: format!("Ctrl-C cannot be watched ({error}); run again"),
@@ -50,6 +53,7 @@ pub fn supervised<T: Send>(
         while closed.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
             if !go_on() {
                 stop.ask();
+                compiler::stop();
             }
         }
         job.join().unwrap_or_else(|panic| resume_unwind(panic))

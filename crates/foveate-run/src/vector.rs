@@ -308,8 +308,7 @@ impl Lanes {
             slot.outcome = match slot.task {
                 Task::Nothing => Ok(LaneStep::default()),
                 Task::Reset(seed) => {
-                    slot.lane.reset(seed);
-                    Ok(LaneStep { is_reset: true, ..LaneStep::default() })
+                    slot.lane.reset(seed).map(|()| LaneStep { is_reset: true, ..LaneStep::default() })
                 }
                 Task::Step => slot.lane.advance(slot.action.as_action()),
             };

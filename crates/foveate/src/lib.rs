@@ -25,6 +25,9 @@
 //! # Ok::<(), foveate::Error>(())
 //! ```
 //!
+//! A program that uses models of MuJoCo, `mjcf:FILE`, calls [`compile_models`] first in its `main`: a model is compiled in a process
+//! of its own.
+//!
 //! Register a world, an agent or a shift of your own once; it is then found by its name like those included:
 //! [`Registry::register`](core::Registry::register).
 //!
@@ -49,6 +52,7 @@ pub use foveate_train as training;
 
 pub use foveate_core::{Action, Agent, Env, Observation, Seed, Step};
 pub use foveate_envs::registry::{EnvRequest, WorldDescriptor};
+pub use foveate_registry::compiler::hook as compile_models;
 pub use foveate_registry::{AGENTS, AgentDescriptor, PRESETS, Preset, SHIFTS, WORLDS, make};
 pub use foveate_run::RunError as Error;
 pub use foveate_train::{LEARNERS, LearnerDescriptor};

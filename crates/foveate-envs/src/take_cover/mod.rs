@@ -136,6 +136,10 @@ impl Env for TakeCover {
         self.look();
     }
 
+    fn reset_error(&self) -> Option<EnvError> {
+        self.game.reset_error()
+    }
+
     fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
         self.spec.action.check(ID, action)?;
         let choice = match action {

@@ -24,12 +24,15 @@ pub(super) const SUPPORTED: bool = cfg!(all(
 /// It saves all registers that the calling convention requires a function to preserve, and the floating-point control words,
 /// on the stack, and the stack pointer in `frame`. So it returns to its caller once, with everything preserved, either way.
 ///
+/// It has no unwind table: an exception of C++ that nothing in `call` catches finds no handler and ends the process, as the C++
+/// standard has it (`std::terminate`), before any frame is left.
+///
 /// # Safety
-/// `call` must be safe to call with `argument` and must not unwind. `frame` must be valid for a write.
+/// `call` must be safe to call with `argument` and must not panic. `frame` must be valid for a write.
 #[cfg(all(target_arch = "x86_64", any(target_os = "linux", target_os = "macos")))]
 #[unsafe(naked)]
 pub(super) unsafe extern "C" fn enter(
-    call: unsafe extern "C" fn(*mut c_void),
+    call: unsafe extern "C-unwind" fn(*mut c_void),
     argument: *mut c_void,
     frame: *mut Frame,
 ) -> usize {
@@ -85,20 +88,20 @@ pub(super) unsafe extern "C" fn escape(frame: *mut Frame) -> ! {
     )
 }
 
-/// As for x86-64. Registers x19 to x30 and the lower halves of v8 to v15 are preserved, and the stack pointer is always a
-/// multiple of 16; x18 belongs to the system.
+/// As for x86-64. Registers x19 to x30, the lower halves of v8 to v15 and the floating-point control register are preserved, and
+/// the stack pointer is always a multiple of 16; x18 belongs to the system.
 ///
 /// # Safety
-/// `call` must be safe to call with `argument` and must not unwind. `frame` must be valid for a write.
+/// `call` must be safe to call with `argument` and must not panic. `frame` must be valid for a write.
 #[cfg(all(target_arch = "aarch64", any(target_os = "linux", target_os = "macos")))]
 #[unsafe(naked)]
 pub(super) unsafe extern "C" fn enter(
-    call: unsafe extern "C" fn(*mut c_void),
+    call: unsafe extern "C-unwind" fn(*mut c_void),
     argument: *mut c_void,
     frame: *mut Frame,
 ) -> usize {
     core::arch::naked_asm!(
-        "stp x29, x30, [sp, #-160]!",
+        "stp x29, x30, [sp, #-176]!",
         "stp x19, x20, [sp, #16]",
         "stp x21, x22, [sp, #32]",
         "stp x23, x24, [sp, #48]",
@@ -108,6 +111,8 @@ pub(super) unsafe extern "C" fn enter(
         "stp d10, d11, [sp, #112]",
         "stp d12, d13, [sp, #128]",
         "stp d14, d15, [sp, #144]",
+        "mrs x9, fpcr",
+        "str x9, [sp, #160]",
         "mov x9, sp",
         "str x9, [x2]",
         "mov x9, x0",
@@ -123,7 +128,7 @@ pub(super) unsafe extern "C" fn enter(
         "ldp d10, d11, [sp, #112]",
         "ldp d12, d13, [sp, #128]",
         "ldp d14, d15, [sp, #144]",
-        "ldp x29, x30, [sp], #160",
+        "ldp x29, x30, [sp], #176",
         "ret",
     )
 }
@@ -139,6 +144,8 @@ pub(super) unsafe extern "C" fn escape(frame: *mut Frame) -> ! {
     core::arch::naked_asm!(
         "ldr x9, [x0]",
         "mov sp, x9",
+        "ldr x9, [sp, #160]",
+        "msr fpcr, x9",
         "mov x0, #1",
         "ldp x19, x20, [sp, #16]",
         "ldp x21, x22, [sp, #32]",
@@ -149,7 +156,7 @@ pub(super) unsafe extern "C" fn escape(frame: *mut Frame) -> ! {
         "ldp d10, d11, [sp, #112]",
         "ldp d12, d13, [sp, #128]",
         "ldp d14, d15, [sp, #144]",
-        "ldp x29, x30, [sp], #160",
+        "ldp x29, x30, [sp], #176",
         "ret",
     )
 }
@@ -164,7 +171,7 @@ pub(super) unsafe extern "C" fn escape(frame: *mut Frame) -> ! {
     any(target_os = "linux", target_os = "macos")
 )))]
 pub(super) unsafe extern "C" fn enter(
-    _: unsafe extern "C" fn(*mut c_void),
+    _: unsafe extern "C-unwind" fn(*mut c_void),
     _: *mut c_void,
     _: *mut Frame,
 ) -> usize {

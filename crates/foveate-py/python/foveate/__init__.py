@@ -16,13 +16,14 @@ Agents and what the commands do::
 
 from __future__ import annotations
 
-from . import agents, envs, errors, jobs
+from . import _compiler, agents, envs, errors, jobs
 from ._native import __version__
 from .agents import Agent, Attention, load
 from .errors import FoveateError
 from .jobs import Evaluation, Film, Report, Run, StressTable, evaluate, explain, resume, stress, train, watch
 
 envs.register()
+_compiler.register()
 
 __all__ = [
     "Agent", "Attention", "Evaluation", "Film", "FoveateError", "Report", "Run", "StressTable", "__version__", "agents", "envs",
