@@ -41,14 +41,14 @@ const POWERS: &[Power] = &[
     Power {
         what: "threads",
         paths: &["std::thread"],
-        crates: &["foveate-gpu", "foveate-gym", "foveate-lab", "foveate-run", "foveate-toy"],
+        crates: &["foveate-gpu", "foveate-gym", "foveate-lab", "foveate-mujoco", "foveate-run", "foveate-toy"],
         ..Power::NONE
     },
     Power {
         what: "processes",
         paths: &["std::process"],
         harmless: &["std::process::ExitCode", "std::process::abort"],
-        crates: &["foveate-gym", "foveate-run"],
+        crates: &["foveate-gym", "foveate-mujoco", "foveate-run"],
         ..Power::NONE
     },
     Power {

@@ -78,6 +78,20 @@ pub enum ModelError {
         /// The model.
         model: String,
     },
+    /// An actuator's range is not one.
+    #[error(
+        "{model}: the range of actuator {index} is {low} to {high}; both must be finite, the lower first"
+    )]
+    Bounds {
+        /// The model.
+        model: String,
+        /// The actuator, counted from 0.
+        index: usize,
+        /// Its lower bound.
+        low: f64,
+        /// Its upper bound.
+        high: f64,
+    },
     /// The model has no camera.
     #[error("{model} has no camera; add one to show its picture, or choose the picture state")]
     NoCamera {
@@ -182,6 +196,11 @@ impl ModelWorld {
             return Err(ModelError::NoControls { model: model.name().into() });
         }
         let bounds: Vec<[f64; 2]> = bounds.into_iter().map(|range| range.unwrap_or([-1.0, 1.0])).collect();
+        let valid = |[low, high]: &[f64; 2]| low.is_finite() && high.is_finite() && low <= high;
+        if let Some(index) = bounds.iter().position(|range| !valid(range)) {
+            let [low, high] = bounds[index];
+            return Err(ModelError::Bounds { model: model.name().into(), index, low, high });
+        }
         let mut data = Data::new(model)?;
         let [width, height] = config.size;
         let drawing = if config.shown == Shown::State {

@@ -95,7 +95,8 @@ pub(crate) struct Compiled {
 
 /// What begins the lines of the answer; others are those of MuJoCo.
 const MARK: &str = "\u{1}foveate ";
-const HELLO: &str = "hello";
+/// Both processes are of one version.
+const HELLO: &str = concat!("hello ", env!("CARGO_PKG_VERSION"));
 const WARNING: &str = "warning ";
 const INVALID: &str = "invalid ";
 const REFUSED: &str = "refused ";
@@ -278,7 +279,7 @@ fn ended(
         Some(KILL | TERMINATE) => "its process was killed from outside, perhaps for want of memory".to_owned(),
         _ if status.code() == Some(child::TOO_LATE) => too_long(limits),
         _ if out_of_memory.iter().any(|part| answer.other.contains(part)) => too_much(limits),
-        Some(ABORT) if !answer.other.contains("overflowed its stack") => format!("MuJoCo gave up on it{last}"),
+        Some(ABORT) if !answer.other.contains("stack overflow") => format!("MuJoCo gave up on it{last}"),
         Some(_) => {
             "MuJoCo crashed on it; it includes itself, is nested too deeply, has sizes beyond all bounds, or meets a fault of MuJoCo"
                 .to_owned()

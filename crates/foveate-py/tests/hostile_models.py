@@ -56,7 +56,8 @@ def table(folder: pathlib.Path):
         path.write_bytes(content)
         return name
 
-    os.mkfifo(folder / "pipe")
+    for ending in ["", ".xml", ".stl", ".obj", ".png", ".skn", ".msh"]:
+        os.mkfifo(folder / f"pipe{ending}")
     (folder / "folder").mkdir()
     yield "itself-model", '<mujoco><asset><model name="x" file="itself-model.xml"/></asset></mujoco>'
     yield "itself-attached", model('<asset><model name="x" file="itself-attached.xml"/></asset>', '<attach model="x" body="b" prefix="x"/>')
@@ -83,6 +84,10 @@ def table(folder: pathlib.Path):
         yield f"texture-{name}", model(f'<asset><texture name="t" type="2d" file="{target}" content_type="image/png"/></asset>')
         yield f"hfield-{name}", model(f'<asset><hfield name="h" file="{target}" size="1 1 1 1" content_type="image/png"/></asset>', '<geom type="hfield" hfield="h"/>')
         yield f"skin-{name}", model(f'<asset><skin name="s" file="{target}"/></asset>')
+    for kind, ending in [("mesh", "stl"), ("mesh", "obj"), ("mesh", "msh"), ("texture", "png"), ("skin", "skn"), ("model", "xml")]:
+        yield f"{kind}-pipe-{ending}", model(f'<asset><{kind} name="x" file="pipe.{ending}"/></asset>')
+    extra("deeper.xml", '<mujoco><include file="pipe"/></mujoco>')
+    yield "include-pipe-deep", model('<include file="deeper.xml"/>')
     for size in _SIZES:
         yield f"{size}-huge", model(f'<size {size}="2000000000"/>')
     yield "nuser_geom-negative", model('<size nuser_geom="-7"/>')
@@ -91,7 +96,7 @@ def table(folder: pathlib.Path):
     for size in ["1T", "1E", "100G", "9999999999999999999", "-3", "1", "x", "0"]:
         yield f"memory-{size}", model(f'<size memory="{size}"/>')
     for name in _ITERATIONS:
-        yield f"{name}-huge", model(f'<option {name}="2147483647" tolerance="0" noslip_tolerance="0" ls_tolerance="0" ccd_tolerance="0"/>', '<geom type="plane" size="1 1 1"/>', '<freejoint/>' if 0 else "")
+        yield f"{name}-huge", model(f'<option {name}="2147483647" tolerance="0" noslip_tolerance="0" ls_tolerance="0" ccd_tolerance="0"/>', '<geom type="plane" size="1 1 1"/>')
     yield "solver-never-ends", model(
         '<option iterations="2147483647" tolerance="0" solver="PGS" cone="elliptic"/>',
         '<geom type="plane" size="9 9 1"/>' + "".join(f'<body pos="0 0 {0.1 * i}"><freejoint/><geom size=".1"/></body>' for i in range(20)),
@@ -108,9 +113,9 @@ def table(folder: pathlib.Path):
     yield "bodies-many", model(world='<body><freejoint/><geom size=".1"/></body>' * 200_000)
     yield "geoms-in-one-place", model(world='<body><freejoint/><geom size=".1"/></body>' * 3000)
     for kind in ["cable", "rope", "particle", "grid", "cloth", "box", "cylinder", "ellipsoid", "loop"]:
-        yield f"composite-{kind}", model(world=f'<body name="c"><composite type="{kind}" prefix="c" count="2000 2000 2000" size="1 1 1" spacing=".1" offset="0 0 1" curve="s"><geom size=".01"/></composite></body>')
+        yield f"composite-{kind}", model(world=f'<body name="c"><composite type="{kind}" prefix="c" count="2000 2000 2000" size="1 1 1" offset="0 0 1" curve="s"><joint kind="main"/><geom size=".01"/></composite></body>')
     yield "composite-cable-long", model(
-        '<extension><plugin plugin="mujoco.elasticity.cable"/></extension>',
+        "",
         '<composite type="cable" prefix="c" curve="s" count="100000000 1 1" size="1"><joint kind="main"/><geom type="capsule" size=".01"/></composite>',
     )
     for kind in ["grid", "box", "cylinder", "ellipsoid", "square", "disc", "circle", "direct", "mesh", "gmsh"]:

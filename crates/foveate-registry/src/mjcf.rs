@@ -51,7 +51,18 @@ pub(crate) static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     needs_library: true,
     // Its name is a file's, which MuJoCo reads with all that it includes.
     runs_code: true,
-    file_options: &["camera", "size", "antialias", "repeat", "steps", "noise", "reward", "end"],
+    file_options: &[
+        "camera",
+        "size",
+        "antialias",
+        "repeat",
+        "steps",
+        "noise",
+        "reward",
+        "end",
+        "start_timeout",
+        "memory",
+    ],
     fallback_picture: Some("pixels"),
     ..WorldDescriptor::new(
         "mjcf:FILE",

@@ -2,7 +2,6 @@
 
 use std::ffi::{CString, OsString};
 use std::fs;
-use std::io::Write as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::process::exit;
@@ -26,7 +25,7 @@ const STACK: usize = 8 << 20;
 /// Compiles a model as another process asked for with these arguments, answers on the standard output, and ends the process.
 pub fn serve(arguments: &[OsString]) -> ! {
     let Some((library, model, limits)) = job(arguments) else {
-        eprintln!("this starts a process that compiles a model; Foveate does so by itself");
+        // Somebody typed the argument of such a process.
         exit(2);
     };
     say(HELLO, "");
@@ -56,9 +55,9 @@ fn job(arguments: &[OsString]) -> Option<(PathBuf, PathBuf, Limits)> {
 
 /// Writes a line of the answer.
 fn say(what: &str, text: &str) {
-    let mut out = std::io::stdout();
-    // Nobody is left to be told of an error.
-    let _ = writeln!(out, "\n{MARK}{what}{}", one_line(text)).and_then(|()| out.flush());
+    let line = format!("\n{MARK}{what}{}\n", one_line(text));
+    // A file takes a whole line, and nobody is left to be told of an error.
+    let _ = rustix::io::write(rustix::stdio::stdout(), line.as_bytes());
 }
 
 /// Sets the limits of this process, none above what it already has.
@@ -92,7 +91,10 @@ fn compile(library: &Path, path: &Path, limits: Limits) -> Result<(), String> {
     let text = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|error| error.to_string())?;
     let model = match Model::compile(&library, IT, Source::File(&text)) {
         Ok(model) => model,
-        Err(MujocoError::Model { why, .. }) => {
+        Err(MujocoError::Model { mut why, .. }) => {
+            if why.contains("allocat") {
+                why = format!("{why}; {}", too_much(limits));
+            }
             say(INVALID, &why);
             return Ok(());
         }
