@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use foveate_mujoco::{Data, Library, Limits, Model, MujocoError, Search, View};
+use foveate_mujoco::{Data, Library, Limits, Model, MujocoError, Search, View, compiler};
 
 fn library() -> Option<Library> {
     let python = std::env::var_os("FOVEATE_WORLDS_PYTHON").map(PathBuf::from);
@@ -60,6 +60,73 @@ fn broken_models_are_errors_of_one_line() {
     let missing = Model::from_file(&library, Path::new("/nowhere/a.xml"), Limits::default())
         .expect_err("there is none");
     assert!(matches!(missing, MujocoError::File { .. }), "{missing}");
+}
+
+/// Processes that compile models badly; that of the command and that of Python are tested with them.
+#[test]
+fn a_process_that_does_not_compile_is_one_line() {
+    let Some(library) = library() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let model = folder.path().join("ball.xml");
+    std::fs::write(&model, BALL).expect("written");
+    let limits = Limits { seconds: 1, ..Limits::default() };
+    let check = |part: &str| {
+        let said = Model::from_file(&library, &model, limits).expect_err(part).to_string();
+        assert!(said.contains(part) && said.lines().count() == 1, "{said}");
+    };
+    check("calls foveate::compile_models() first in its main");
+    let hello = concat!("printf '\\001foveate hello ", env!("CARGO_PKG_VERSION"), "\\n'");
+    let done = "printf '\\001foveate done\\n'";
+    for (script, part) in [
+        ("true", "does not begin, exit status: 0"),
+        ("printf '\\001foveate hello 0.0.0\\n'", "does not begin"),
+        (&format!("{hello}; sleep 100"), "takes longer than 1 s; allow more with start_timeout=8"),
+        (&format!("{hello}; kill -SEGV $$"), "MuJoCo crashed on it"),
+        (
+            &format!("{hello}; echo std::bad_alloc; kill -ABRT $$"),
+            "more than 768 MB of memory; allow more with memory=3072",
+        ),
+        (&format!("{hello}; kill -INT $$"), "stopped while it was compiled"),
+        (&format!("{hello}; {done}"), "is no valid model"),
+        (&format!("{hello}; {done}; head -c 100000 /dev/urandom >&0"), "is no valid model"),
+        (&format!("{hello}; {done}; exit 3"), "exit status: 3"),
+        (&format!("{hello}; {done}; truncate -s 2G /dev/fd/0"), "are more than the limit of 1073741824"),
+    ] {
+        compiler::start_with(vec!["sh".into(), "-c".into(), script.into(), "sh".into()]);
+        check(part);
+    }
+    compiler::start_with(vec!["/nowhere/foveate".into()]);
+    check("/nowhere/foveate cannot be started");
+    let check = |path: &Path, part: &str| {
+        let said = Model::from_file(&library, path, limits).expect_err(part).to_string();
+        assert!(said.contains(part) && said.lines().count() == 1, "{said}");
+    };
+    check(folder.path(), "is a folder");
+    check(Path::new("/dev/null"), "is a device");
+    check(Path::new("/nowhere/a.xml"), "cannot be read");
+}
+
+#[test]
+fn steps_of_too_many_iterations_are_refused() {
+    let Some(library) = library() else { return };
+    let xml = |options: &str| format!("<mujoco><option {options}/></mujoco>");
+    for option in [
+        "iterations",
+        "ls_iterations",
+        "noslip_iterations",
+        "ccd_iterations",
+        "sdf_initpoints",
+        "sdf_iterations",
+    ] {
+        let most = Model::from_xml(&library, "toy", &xml(&format!("{option}='10000'")));
+        assert!(most.is_ok(), "{option}: {most:?}");
+        let said = Model::from_xml(&library, "toy", &xml(&format!("{option}='10001'"))).expect_err(option);
+        let said = said.to_string();
+        assert!(
+            said.contains(&format!("(option {option}) of 10001 are more than the limit of 10000")),
+            "{said}"
+        );
+    }
 }
 
 #[test]
