@@ -41,7 +41,14 @@ const POWERS: &[Power] = &[
     Power {
         what: "threads",
         paths: &["std::thread"],
-        crates: &["foveate-gpu", "foveate-gym", "foveate-lab", "foveate-mujoco", "foveate-run", "foveate-toy"],
+        crates: &[
+            "foveate-gpu",
+            "foveate-gym",
+            "foveate-lab",
+            "foveate-mujoco",
+            "foveate-run",
+            "foveate-toy",
+        ],
         ..Power::NONE
     },
     Power {

@@ -78,6 +78,14 @@ pub enum ModelError {
         /// The model.
         model: String,
     },
+    /// The simulation's time cannot go on by such steps.
+    #[error("{model}: a time step of {seconds} s; it must be finite and above 0")]
+    TimeStep {
+        /// The model.
+        model: String,
+        /// The time step.
+        seconds: f64,
+    },
     /// An actuator's range is not one.
     #[error(
         "{model}: the range of actuator {index} is {low} to {high}; both must be finite, the lower first"
@@ -196,6 +204,10 @@ impl ModelWorld {
             return Err(ModelError::NoControls { model: model.name().into() });
         }
         let bounds: Vec<[f64; 2]> = bounds.into_iter().map(|range| range.unwrap_or([-1.0, 1.0])).collect();
+        let seconds = model.time_step();
+        if !(seconds.is_finite() && seconds > 0.0) {
+            return Err(ModelError::TimeStep { model: model.name().into(), seconds });
+        }
         let valid = |[low, high]: &[f64; 2]| low.is_finite() && high.is_finite() && low <= high;
         if let Some(index) = bounds.iter().position(|range| !valid(range)) {
             let [low, high] = bounds[index];

@@ -124,6 +124,36 @@ fn what_is_wrong_is_one_line() {
     let pixels = ModelConfig { shown: Shown::Pixels, ..plain() };
     refused(ModelConfig { camera: Some("side".into()), ..pixels.clone() }, "no camera \"side\"");
     refused(ModelConfig { size: [0, 9], ..pixels.clone() }, "0x9");
+    for (from, to, part) in [
+        (
+            "timestep=\"0.01\"",
+            "timestep=\"nan\"",
+            "pendulum: a time step of NaN s; it must be finite and above 0",
+        ),
+        ("timestep=\"0.01\"", "timestep=\"-1\"", "a time step of -1 s"),
+        (
+            "ctrlrange=\"-.5 2\"",
+            "ctrlrange=\"-.5 inf\"",
+            "the range of actuator 0 is -0.5 to inf; both must be finite",
+        ),
+    ] {
+        let model =
+            Model::from_xml(&library, "pendulum", &PENDULUM.replace(from, to)).expect("MuJoCo takes it");
+        let said = ModelWorld::new("mjcf:pendulum.xml", &model, plain()).err().expect(part).to_string();
+        assert!(said.contains(part), "{said}");
+    }
+    // Positions that are not finite are an error of the reset, and of the step that follows.
+    let lost = PENDULUM.replace(
+        "<body name=\"slider\" pos=\"0 1 0\">",
+        "<body><freejoint/><geom size='.1'/></body><body name=\"slider\">",
+    );
+    let lost = lost.replace("<body><freejoint/>", "<body pos='0 0 nan'><freejoint/>");
+    let model = Model::from_xml(&library, "pendulum", &lost).expect("MuJoCo takes it");
+    let mut env = ModelWorld::new("mjcf:pendulum.xml", &model, plain()).expect("a world");
+    env.reset(Some(1));
+    let said = env.reset_error().expect("no number").to_string();
+    assert!(said.contains("mjcf:pendulum.xml: reset: positions[") && said.contains("is NaN"), "{said}");
+    assert_eq!(env.step(Action::Continuous(&[0.0; 2])).expect_err("the same").to_string(), said);
     let bare = "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body></worldbody></mujoco>";
     let model = Model::from_xml(&library, "bare", bare).expect("a model");
     let said = ModelWorld::new("mjcf:bare.xml", &model, plain()).err().expect("no motors").to_string();

@@ -82,7 +82,10 @@ fn made(py: Python<'_>, world: WorldArgs) -> PyResult<Box<dyn Env>> {
     let request = world.request();
     let mut signal: Option<PyErr> = None;
     let go_on = &mut || {
-        #[expect(clippy::redundant_closure_for_method_calls, reason = "the method itself is not general enough")]
+        #[expect(
+            clippy::redundant_closure_for_method_calls,
+            reason = "the method itself is not general enough"
+        )]
         let checked = Python::attach(|py| py.check_signals());
         if let Err(error) = checked {
             signal.get_or_insert(error);

@@ -29,7 +29,7 @@ def library(monkeypatch):
 def _said(file):
     """What a model's world says; an empty text when it can be stepped."""
     try:
-        world = foveate.envs.World(f"mjcf:{file}", start_timeout=2)
+        world = foveate.envs.World(f"mjcf:{file}", options={"start_timeout": 2})
         world.reset(seed=1)
         for _ in range(3):
             world.step(np.zeros(world.action_space.shape))
@@ -58,7 +58,7 @@ def test_a_signal_ends_a_compilation(tmp_path):
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        foveate.envs.World(f"mjcf:{file}", start_timeout=600, memory=60000)
+        foveate.envs.World(f"mjcf:{file}", options={"start_timeout": 600, "memory": 60000})
     assert time.monotonic() - begun < 60
 
 
