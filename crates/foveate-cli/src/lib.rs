@@ -34,7 +34,7 @@ struct Cli {
 const EXAMPLES: &str = "\
 Start here:
   foveate watch                                         record the bundled agent: drive.mp4
-  foveate train car-racing                              train an agent from scratch
+  foveate train car-racing                              train an agent
   foveate watch runs/car-racing --out drive.mp4         record it with its attention
   foveate eval runs/car-racing                          evaluate it over many episodes
   foveate list                                          worlds, pictures, variants, agents

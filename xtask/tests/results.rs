@@ -1,0 +1,49 @@
+//! The tables of results in README.md and docs/results.md say of every row how its agent was trained, and how many weights it has.
+
+use std::fs;
+use std::path::Path;
+
+/// Rows with scores (`±` or a mean of several reports) of tables that lack a column, or whose cell is empty.
+fn incomplete(text: &str) -> Vec<String> {
+    let mut found = vec![];
+    let mut header: Vec<&str> = vec![];
+    for line in text.lines() {
+        let Some(row) = line.strip_prefix('|') else {
+            header.clear();
+            continue;
+        };
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        if header.is_empty() {
+            header = cells;
+            continue;
+        }
+        let says = |column: &str| {
+            let at = header.iter().position(|name| *name == column)?;
+            cells.get(at).filter(|cell| !cell.is_empty())
+        };
+        if line.contains(" ± ") && (says("trained").is_none() || says("weights").is_none()) {
+            found.push(line.to_owned());
+        }
+    }
+    found
+}
+
+#[test]
+fn every_result_says_how_its_agent_was_trained() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+    for file in ["README.md", "docs/results.md"] {
+        let text = fs::read_to_string(root.join(file)).expect("it is there");
+        assert!(text.contains(" ± "), "{file} has results");
+        assert_eq!(incomplete(&text), [""; 0], "{file}");
+    }
+}
+
+#[test]
+fn a_row_without_is_found() {
+    let rows = "| a | 1 ± 2 |\n| b | 3 |\n";
+    for (header, found) in
+        [("| world | trained | weights |", 1), ("| world | score |", 1), ("| trained | weights |", 0)]
+    {
+        assert_eq!(incomplete(&format!("{header}\n|---|---|\n{rows}")).len(), found, "{header}");
+    }
+}
