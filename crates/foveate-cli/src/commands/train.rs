@@ -83,8 +83,8 @@ fn after_help() -> String {
         "\
 Trains on all cores for a fixed number of steps. Presets, of which each world has its own:
 {}
---preset also takes a kind of preset that the world has one of: a part of a name, a learner or an
-agent, as in `--preset ppo`.
+Where the world has one preset of a kind, the kind is enough, as in `--preset ppo`: a part of a
+name, a learner or an agent.
 A configuration file holds what differs from the preset; runs/NAME/config.toml holds all keys.
 --set changes one key: `--set recipe.stage.0.sigma=0.05` is that of the first stage. A table or a list
 that --set or a file gives, `KEY={{...}}`, replaces the preset's; `KEY.NAME=VALUE` adds to it.
