@@ -166,6 +166,13 @@ impl Reporter {
                 );
                 self.lasting(&text);
             }
+            Event::Stagnation { generation, stage, start, why, .. } => {
+                let text = format!(
+                    "{} nothing changes any more, generation {generation} ({stage} {start}): {why}",
+                    clock(seconds)
+                );
+                self.lasting(&text);
+            }
             Event::Chosen { stage, generation, mean } => {
                 let d = decimals(mean.abs());
                 let text =

@@ -217,3 +217,29 @@ fn a_rename_is_on_the_disk() {
     }
     assert!(renames > 20, "{renames}");
 }
+
+/// `timeout` and terminals signal a process and its group, so one request to stop may arrive twice.
+#[test]
+fn a_request_to_stop_that_arrives_twice_saves_and_says_so() {
+    let dir = Dir::new();
+    for gap in [0, 3, 100] {
+        let run = format!("runs/twice{gap}");
+        let args = ["train", "cartpole-swingup-harder", "--name", &format!("twice{gap}"), "--workers", "1"];
+        let child = dir.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let child = child.expect("the binary starts");
+        let log = dir.path(&format!("{run}/log.jsonl"));
+        while fs::metadata(&log).map_or(0, |log| log.len()) == 0 {
+            thread::sleep(Duration::from_millis(5));
+        }
+        for _ in 0..2 {
+            let id = child.id().to_string();
+            std::process::Command::new("kill").args(["-TERM", &id]).status().expect("kill starts");
+            thread::sleep(Duration::from_millis(gap));
+        }
+        let done = child.wait_with_output().expect("our child");
+        let said = String::from_utf8(done.stdout).expect("text");
+        assert_eq!(done.status.code(), Some(0), "{gap} ms: {said}");
+        assert!(said.contains("\nstopping;") && said.contains("\nstopped;"), "{gap} ms: {said}");
+        assert!(dir.path(&format!("{run}/last.safetensors")).exists(), "{gap} ms: {said}");
+    }
+}

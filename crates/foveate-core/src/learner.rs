@@ -1,5 +1,8 @@
 //! Learners: they request episodes and learn from the results.
 
+use std::fmt;
+use std::sync::Arc;
+
 use crate::episode::EpisodeRules;
 use crate::{EvolveError, Experience, Progress, RolloutJob, StateDict, StateError, Work};
 
@@ -20,6 +23,10 @@ pub trait Learner: Send {
     /// When it does not belong to the work, contains numbers that are not finite, or learning diverges; the
     /// state is then unchanged.
     fn receive(&mut self, experience: Experience) -> Result<Progress, LearnError>;
+
+    /// Gives it the flag to look at between two updates; set, [`Learner::receive`] ends with [`LearnError::Stopped`].
+    /// Learners whose updates are short need not look.
+    fn stop_when(&mut self, _asked: &StopRequest) {}
 
     /// `[n_params]`: the weights to validate and to return.
     fn weights(&self) -> &[f64];
@@ -58,6 +65,31 @@ pub trait Learner: Send {
     /// Those of [`Learner::restore`]; also when the state itself does not fit the settings.
     fn restore_changed(&mut self, state: &StateDict) -> Result<(), LearnError> {
         self.restore(&crate::tensor::with_settings_of(state, self.state()))
+    }
+}
+
+/// A flag that is set when the user asks to stop. Clones look at the same flag; the default is never set.
+#[derive(Clone, Default)]
+pub struct StopRequest(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
+
+impl StopRequest {
+    /// The flag that `asked` reads.
+    pub fn new(asked: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        StopRequest(Some(Arc::new(asked)))
+    }
+
+    /// Checks that nobody has asked to stop.
+    ///
+    /// # Errors
+    /// [`LearnError::Stopped`] when somebody has.
+    pub fn check(&self) -> Result<(), LearnError> {
+        if self.0.as_ref().is_some_and(|asked| asked()) { Err(LearnError::Stopped) } else { Ok(()) }
+    }
+}
+
+impl fmt::Debug for StopRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StopRequest").field(&self.check().is_err()).finish()
     }
 }
 
@@ -113,6 +145,9 @@ pub enum LearnError {
         /// The return.
         value: f64,
     },
+    /// The user asked to stop, and the updates of this round were given up.
+    #[error("learning was stopped before the updates of this generation were complete")]
+    Stopped,
     /// A gradient could not be computed.
     #[error("learning from the recordings of generation {generation} failed: {why}")]
     Gradient {

@@ -68,7 +68,7 @@ pub use image::{Image, ImageBuf};
 pub use imitate::{
     Demonstration, DemonstrationPlan, GazePoint, Piece, Student, StudyInputs, no_actor_critic,
 };
-pub use learner::{Episodes, LearnError, Learner};
+pub use learner::{Episodes, LearnError, Learner, StopRequest};
 pub use observation::{
     DEPTH, Grid, GridBuf, IMAGE, Observation, ObservationBuf, ObservationSpace, PRESENT, Parts, PixelShape,
     Pixels, PixelsBuf, SENSORS,

@@ -303,6 +303,18 @@ impl<'a> StateReader<'a> {
         }
     }
 
+    /// `count` counters: whole numbers that no run counts beyond, below 2⁵³.
+    ///
+    /// # Errors
+    /// Those of [`StateReader::counts`]; also when a number is not below 2⁵³.
+    pub fn counters(self, name: &str, count: usize) -> Result<&'a [u64], StateError> {
+        let values = self.counts(name, count)?;
+        match values.iter().find(|&&value| value >= 1 << 53) {
+            None => Ok(values),
+            Some(value) => Err(unfit(name, format!("counts {value}, more than any run can count"))),
+        }
+    }
+
     /// `count` counters and seeds.
     ///
     /// # Errors

@@ -176,7 +176,7 @@ impl Base {
         if state.counts("seed", 1)?[0] != self.seed.value() {
             return Err(bad("it was made with another seed".into()));
         }
-        Ok((state.f64s("mean", self.mean.len())?, state.counts("generation", 1)?[0]))
+        Ok((state.f64s("mean", self.mean.len())?, state.counters("generation", 1)?[0]))
     }
 
     /// Applies the result of [`Base::saved`].

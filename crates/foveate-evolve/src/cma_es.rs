@@ -35,7 +35,9 @@
 //!   diagonal is increased to limit it.
 //! * When σ has grown by 10⁹, the scales take the factor and nothing else changes; pycma's `p_c` keeps its
 //!   old units there.
-//! * There are no termination criteria: the caller decides when to stop.
+//! * There are no termination criteria: the caller decides when to stop. A search that has converged, or whose
+//!   fitness does not differ, goes on within the range of its numbers: the standard deviation of the widest
+//!   direction stays above 10⁻⁶⁰.
 //!
 //! # Size of the state
 //!
@@ -66,6 +68,16 @@ const SCALE_CONDITION: f64 = 1e8; // pycma's conditioncov_alleviate
 
 /// Growth of σ at which it moves into the scales.
 const MOST_GROWTH: f64 = 1e9; // pycma's _redistribute_sigma_above
+
+/// Shrinkage of σ at which it moves into the scales: only while they grow as much.
+const MOST_SHRINKAGE: f64 = 1e-100;
+
+/// The range of the largest variance of C; outside of it C is scaled, so that no number of it underflows in
+/// a search without differences in fitness, whose variances drift.
+const VARIANCES: std::ops::RangeInclusive<f64> = 1e-40..=1e40;
+
+/// The smallest standard deviation of the widest direction: far below what single precision can tell apart.
+pub(crate) const NARROWEST: f64 = 1e-60;
 
 /// The root of the covariance matrix used for sampling; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -315,20 +327,31 @@ impl CmaEs {
             let (low, high) =
                 self.variances.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), &v| (l.min(v), h.max(v)));
             if high >= SCALE_CONDITION * low && low > 0.0 {
-                let roots = &mut self.variances;
-                for ((root, s), p) in roots.iter_mut().zip(&mut self.scale).zip(&mut self.path_c) {
-                    *root = root.sqrt();
-                    *s *= *root;
-                    *p /= *root;
-                }
-                self.covariance.rescale(roots);
-                self.factored_at = self.base.generation();
+                self.variances.iter_mut().for_each(|variance| *variance = variance.sqrt());
+                self.rescale();
             }
         }
         if self.base.generation() as f64 >= self.factored_at as f64 + self.gap {
             self.covariance.refactor();
             self.factored_at = self.base.generation();
+            self.covariance.variances(&mut self.variances);
+            let largest = self.variances.iter().copied().fold(0.0, f64::max);
+            if largest > 0.0 && !VARIANCES.contains(&largest) {
+                self.variances.fill(largest.sqrt());
+                self.rescale();
+            }
         }
+    }
+
+    /// Moves the factors in `variances`, one per parameter, from C into the scales.
+    fn rescale(&mut self) {
+        let factors = &self.variances;
+        for ((factor, s), p) in factors.iter().zip(&mut self.scale).zip(&mut self.path_c) {
+            *s *= *factor;
+            *p /= *factor;
+        }
+        self.covariance.rescale(factors);
+        self.factored_at = self.base.generation();
     }
 
     /// Recomputes the steps of repaired genomes from their current position; the others keep theirs in double
@@ -388,7 +411,12 @@ impl CmaEs {
         self.recombine();
         self.next_path.copy_from_slice(&self.path_sigma);
         self.step_size.advance(&mut self.next_path, &self.step_z);
-        let sigma = self.sigma * self.step_size.change(&self.next_path);
+        let mut sigma = self.sigma * self.step_size.change(&self.next_path);
+        if sigma * self.scale.iter().copied().fold(0.0, f64::max) < NARROWEST / VARIANCES.start() {
+            self.covariance.variances(&mut self.variances);
+            let widths = self.variances.iter().zip(&self.scale).map(|(v, s)| s * v.sqrt());
+            sigma = sigma.max(NARROWEST / widths.fold(0.0, f64::max));
+        }
         for (j, next) in self.next_mean.iter_mut().enumerate() {
             *next = self.base.mean()[j] + self.sigma * self.scale[j] * self.step_y[j];
         }
@@ -431,16 +459,22 @@ impl CmaEs {
     }
 }
 
-/// Moves σ into the scales when it has grown too much: on a function that keeps reducing the variances, σ
-/// grows to compensate. Distribution and paths do not change.
+/// Moves σ into the scales when it has grown or shrunk too much: on a function that keeps reducing the
+/// variances, σ grows to compensate. Distribution and paths do not change.
 pub(crate) fn balance(first: f64, sigma: &mut f64, scale: &mut [f64]) {
-    if *sigma > MOST_GROWTH * first {
+    if *sigma > MOST_GROWTH * first || *sigma < MOST_SHRINKAGE * first {
         let factor = *sigma / first;
         *sigma = first;
         for s in scale {
             *s *= factor;
         }
     }
+}
+
+/// Whether no fitness differs from another. Such a generation has no ranks: where the distribution drifts
+/// out of range, it stands still instead.
+pub(crate) fn is_flat(fitness: &[f64]) -> bool {
+    fitness.iter().all(|f| *f == fitness[0])
 }
 
 /// Checks that σ is in range.
@@ -481,10 +515,18 @@ impl Evolver for CmaEs {
         self.base.check_fitness(fitness)?;
         self.take_repairs();
         rank(fitness, &mut self.order);
-        let sigma = self.look_ahead()?;
-        self.learn();
-        std::mem::swap(&mut self.path_sigma, &mut self.next_path);
-        self.sigma = sigma;
+        let sigma = match self.look_ahead() {
+            Err(_) if is_flat(fitness) => {
+                self.next_mean.copy_from_slice(self.base.mean());
+                self.sigma
+            }
+            sigma => {
+                self.sigma = sigma?;
+                self.learn();
+                std::mem::swap(&mut self.path_sigma, &mut self.next_path);
+                self.sigma
+            }
+        };
         self.covariance.variances(&mut self.variances);
         let spread = self.variances.iter().zip(&self.scale).map(|(v, s)| s * v.sqrt()).sum::<f64>();
         let sigma = sigma * spread / self.scale.len() as f64;
@@ -514,7 +556,7 @@ impl Evolver for CmaEs {
     fn restore(&mut self, state: &StateDict) -> Result<(), EvolveError> {
         let (saved, n) = (StateReader(state), self.scale.len());
         let base = self.base.saved(saved, &self.numbers())?;
-        let factored_at = saved.counts("factored_at", 1)?[0];
+        let factored_at = saved.counters("factored_at", 1)?[0];
         if factored_at > base.1 {
             return Err(bad(format!("factored_at = {factored_at} comes after generation = {}", base.1)));
         }

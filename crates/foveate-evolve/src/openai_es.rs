@@ -14,7 +14,7 @@
 use foveate_core::{EvolveError, Evolver, Population, Progress, Seed, StateDict, StateReader, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::base::{Base, answered_by_base};
+use crate::base::{Base, answered_by_base, sigma_floor};
 use crate::check;
 use crate::optimizer::Optimizer;
 use crate::shaping::{Shaper, Shaping};
@@ -152,9 +152,10 @@ impl Evolver for OpenAiEs {
                 *g += w * (f64::from(x) - m);
             }
         }
-        // One σ from z = (x − m) / σ, one from the formula.
-        let scale = 1.0 / (population as f64 * self.sigma * self.sigma);
         for (g, m) in self.gradient.iter_mut().zip(self.base.mean()) {
+            // One σ from z = (x − m) / σ, one from the formula. Below its floor x − m is rounding alone.
+            let sigma = self.sigma.max(sigma_floor(*m));
+            let scale = 1.0 / (population as f64 * sigma * sigma);
             *g = *g * scale - weight_decay * m;
         }
         self.base.check_range("the gradient", &self.gradient)?;

@@ -110,7 +110,7 @@ impl Optimizer {
                 if let Some(x) = second.iter().find(|&&x| x < 0.0) {
                     return Err(crate::base::bad(format!("adam.second holds {x}, a square")));
                 }
-                *steps = state.counts("adam.steps", 1)?[0];
+                *steps = state.counters("adam.steps", 1)?[0];
             }
             Rule::ClipUp { velocity, .. } => {
                 *velocity = state.f64s("clip_up.velocity", velocity.len())?.to_vec();

@@ -200,7 +200,7 @@ impl Restarting {
         if saved.f64s("restarts.start", n)? != self.start {
             return Err(bad("it was made from another start".into()));
         }
-        let at = saved.counts("restarts.at", 3)?;
+        let at = saved.counters("restarts.at", 3)?;
         let at = Counts { restarts: at[0], generations: at[1], still: at[2] };
         let inner_state: StateDict = state
             .iter()

@@ -31,7 +31,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::{Base, answered_by_base};
 use crate::cma_es::{
-    Rates, StepSize, Weights, balance, check_normals, check_settings, check_sigma, default_population, rank,
+    NARROWEST, Rates, StepSize, Weights, balance, check_normals, check_settings, check_sigma,
+    default_population, is_flat, rank,
 };
 
 /// Settings of a [`SepCmaEs`].
@@ -228,7 +229,7 @@ impl SepCmaEs {
             }
         }
         for (next, s) in self.next_scale.iter_mut().zip(&self.scale) {
-            *next = s * (std::f64::consts::LN_2 / 2.0 * *next).exp();
+            *next = (s * (std::f64::consts::LN_2 / 2.0 * *next).exp()).max(NARROWEST / sigma);
             check_sigma(&self.base, sigma * *next)?;
         }
         check_sigma(&self.base, sigma)?;
@@ -263,10 +264,15 @@ impl Evolver for SepCmaEs {
         self.base.check_fitness(fitness)?;
         self.take_repairs();
         rank(fitness, &mut self.order);
-        self.sigma = self.look_ahead()?;
-        std::mem::swap(&mut self.path_sigma, &mut self.next_path_sigma);
-        std::mem::swap(&mut self.path_c, &mut self.next_path_c);
-        std::mem::swap(&mut self.scale, &mut self.next_scale);
+        match self.look_ahead() {
+            Err(_) if is_flat(fitness) => self.next_mean.copy_from_slice(self.base.mean()),
+            sigma => {
+                self.sigma = sigma?;
+                std::mem::swap(&mut self.path_sigma, &mut self.next_path_sigma);
+                std::mem::swap(&mut self.path_c, &mut self.next_path_c);
+                std::mem::swap(&mut self.scale, &mut self.next_scale);
+            }
+        }
         balance(self.config.sigma, &mut self.sigma, &mut self.scale);
         let sigma = self.sigma * self.scale.iter().sum::<f64>() / self.scale.len() as f64;
         Ok(self.base.told(fitness, sigma, |mean| mean.copy_from_slice(&self.next_mean)))

@@ -296,7 +296,7 @@ impl Evolver for SimpleGa {
         if count == 0 || count > self.config.parents {
             return Err(bad(format!("there are {count} parents, 1 to {} are due", self.config.parents)));
         }
-        let (scores, evaluations) = (state.f64s("scores", count)?, state.counts("evaluations", count)?);
+        let (scores, evaluations) = (state.f64s("scores", count)?, state.counters("evaluations", count)?);
         self.parents.clear();
         for (i, genome) in genomes.chunks_exact(params).enumerate() {
             self.parents.push(genome, scores[i], evaluations[i]);

@@ -222,8 +222,15 @@ impl Optimizer {
             let what = format!("has {} numbers, 1 is due", steps.len());
             return Err(StateError::Unfit { name: name.into(), what });
         };
+        if steps >= 1 << 53 {
+            let what = format!("counts {steps}, more than any run can count");
+            return Err(StateError::Unfit { name: name.into(), what });
+        }
         let first = numbers("optimizer.first", self.first.len())?;
         let second = numbers("optimizer.second", self.second.len())?;
+        if let Some(&square) = second.iter().find(|&&square| square < 0.0) {
+            return Err(StateError::Number { name: "optimizer.second".into(), value: f64::from(square) });
+        }
         (self.steps, self.first, self.second) = (steps, first, second);
         Ok(())
     }

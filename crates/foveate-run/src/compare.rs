@@ -299,7 +299,10 @@ fn read_one(handle: &FolderHandle, seed: Option<u64>) -> Result<Curve, RunError>
                 curve.validations.push(Validated { steps, cpu_seconds, mean: summary.mean });
             }
             Event::Report { summary, .. } => curve.report = Some(summary),
-            Event::Evaluation { .. } | Event::Chosen { .. } | Event::Final { .. } => {}
+            Event::Stagnation { .. }
+            | Event::Evaluation { .. }
+            | Event::Chosen { .. }
+            | Event::Final { .. } => {}
         }
     }
     Ok(curve)

@@ -6,10 +6,16 @@ use foveate_train::{Curve, Event};
 /// More points than pixels would only enlarge the file.
 const POINTS: usize = 760;
 
+/// The same of the smaller plots of what a learner measured.
+const MEASURED: usize = 240;
+
 /// Draws returns over training steps: the population (mean and best of each generation, reduced to means of
-/// neighbours), the mean weights on the validation and evaluation tracks, and the final report.
+/// neighbours), the mean weights on the validation and evaluation tracks, and the final report; below, in a plot each, what the
+/// learner measured: losses, norms of gradients.
 pub fn svg<'a>(title: &str, events: impl IntoIterator<Item = &'a Event>) -> String {
     let curve = Curve::of(events);
+    let measures: Vec<_> =
+        curve.measures.iter().map(|(name, points)| (&**name, Curve::thin(points, MEASURED))).collect();
     learning_curve(
         title,
         &LearningCurve {
@@ -20,6 +26,7 @@ pub fn svg<'a>(title: &str, events: impl IntoIterator<Item = &'a Event>) -> Stri
             evaluation: &curve.evaluation,
             marks: &curve.chosen,
             report: curve.report.map(|(_, mean, interval)| (mean, interval)),
+            measures: &measures,
         },
     )
 }
@@ -91,6 +98,26 @@ mod tests {
         assert_eq!(svg.matches("#2b8a5a").count(), 2, "a point and its legend");
         assert!(svg.contains(">5.00 M<") && svg.contains("final report"));
         assert!(!svg.contains("NaN") && !svg.contains("inf"));
+    }
+
+    #[test]
+    fn what_a_learner_measures_has_plots_of_its_own() {
+        let plain: Vec<Event> = (1..=900).map(generation).collect();
+        let mut measured = plain.clone();
+        for event in &mut measured {
+            let Event::Generation { generation, measures, .. } = event else { panic!("{event:?}") };
+            for (name, factor) in
+                [("loss", 1.0), ("gradient_norm", 10.0), ("kl", 1e-3), ("entropy", f64::NAN)]
+            {
+                measures.insert(name.to_owned(), factor / *generation as f64);
+            }
+        }
+        let (plain, svg) = (svg("a run", &plain), svg("a run", &measured));
+        assert!(!plain.contains("loss"));
+        for name in ["loss", "gradient norm", "kl", "entropy"] {
+            assert_eq!(svg.matches(&format!(">{name}<")).count(), 1, "{name}: {svg}");
+        }
+        assert!(svg.len() < 60_000 && !svg.contains("NaN") && !svg.contains("inf"), "{} bytes", svg.len());
     }
 
     /// The labels of the horizontal lines, from the bottom up.

@@ -418,12 +418,43 @@ pub fn settings(agent: &AgentDescriptor, env: &mut dyn Env) -> Result<Value, Run
 /// The settings for a world of this shape, of an agent that takes no numbers.
 ///
 /// # Errors
-/// When the agent needs a picture and the world shows none.
+/// When the agent needs a picture or a grid and the world shows none.
 pub fn picture_settings(agent: &AgentDescriptor, spec: &EnvSpec) -> Result<Value, RunError> {
     if agent.sees == Sees::Picture {
         worlds::needs_picture(spec)?;
     }
+    if agent.sees == Sees::Grid {
+        needs_grid(agent, spec)?;
+    }
     Ok((agent.fit)(spec, &[]))
+}
+
+/// Checks that the world shows a grid; the error names agents for what it shows, those of its presets first.
+fn needs_grid(agent: &AgentDescriptor, spec: &EnvSpec) -> Result<(), RunError> {
+    let observation = &spec.observation;
+    if matches!(observation, ObservationSpace::Grid { .. }) {
+        return Ok(());
+    }
+    let wanted = if observation.picture().is_some() { Sees::Picture } else { Sees::Numbers };
+    let world = WORLDS.get(&spec.id);
+    let presets = world.map_or(&[][..], |world| world.presets).iter();
+    let own: Vec<_> = presets.filter_map(|name| AGENTS.get(PRESETS.get(name)?.agent)).collect();
+    let fits = |other: &&AgentDescriptor| other.sees != Sees::Nothing && other.sees_in(observation) == wanted;
+    let mut why = format!(
+        "{} shows {} and no grid of cells, which agent {} needs",
+        spec.id,
+        observation.describe(),
+        agent.name
+    );
+    if let Some(other) = own.iter().copied().chain(AGENTS.iter()).find(fits) {
+        why.push_str(&format!("; choose agent {}", other.name));
+    }
+    let pictures: Vec<_> =
+        world.map_or(&[][..], |world| world.pictures).iter().map(|picture| picture.name).collect();
+    if own.iter().any(|other| other.sees == Sees::Grid) {
+        why.push_str(&format!(", or another of the world's pictures, {}", pictures.join(", ")));
+    }
+    Err(RunError::BadRequest { why })
 }
 
 /// The minimum and maximum of every number in a world's observation under random actions, each held for some
@@ -493,6 +524,46 @@ fn range([low, high]: [f64; 2]) -> [f64; 2] {
 mod tests {
     use super::*;
     use crate::trust::WorldFlags;
+    use foveate_envs::registry::EnvRequest;
+
+    #[test]
+    fn an_agent_for_grids_is_refused_before_a_run_begins() {
+        let relational = "agent.name=relational";
+        for (sets, parts) in [
+            (&[relational][..], ["car-racing shows a picture of 96x96", "choose agent iap"]),
+            (
+                &["env.id=door-key-5x5", "env.picture=rgb"],
+                [
+                    "and no grid of cells, which agent relational needs; choose agent",
+                    "another of the world's pictures, one-hot",
+                ],
+            ),
+            (
+                &["env.id=cartpole-swingup-harder", relational],
+                ["numbers and no grid of cells", "choose agent"],
+            ),
+        ] {
+            let said = UserSettings::read(None, sets, &WorldFlags::default()).expect("good settings");
+            let error = configure(None, &said).err().expect("no grid").to_string();
+            for part in parts {
+                assert!(error.contains(part), "{sets:?}: {error} / {part}");
+            }
+        }
+        // The digits themselves are not here.
+        let mut spec = worlds::make(EnvRequest { id: "car-racing".into(), ..EnvRequest::default() })
+            .expect("native")
+            .spec()
+            .clone();
+        for id in ["digits", "atari", "a-world-of-somebody"] {
+            spec.id = id.into();
+            let error =
+                picture_settings(find("relational").expect("known"), &spec).expect_err("no grid").to_string();
+            assert!(
+                error.contains("no grid of cells, which agent relational needs; choose agent "),
+                "{error}"
+            );
+        }
+    }
 
     #[test]
     fn a_view_is_the_wrappers_that_make_it() {

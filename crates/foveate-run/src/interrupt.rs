@@ -7,19 +7,24 @@ use std::time::Duration;
 
 use foveate_registry::compiler;
 
+use crate::clock::Wall;
 use crate::error::RunError;
 use crate::workers::Stop;
 
-/// A flag that Ctrl-C (or SIGTERM) sets. A second Ctrl-C ends the process immediately. Call it once per
-/// process.
+/// Signals within this time of the first are the same request: `timeout` and terminals signal a process and its
+/// group, so one request arrives twice.
+const ONE_REQUEST: Duration = Duration::from_secs(1);
+
+/// A flag that Ctrl-C (or SIGTERM) sets. A later second one ends the process immediately. Call it once per process.
 ///
 /// # Errors
 /// When the system does not accept a handler.
 pub fn stop_on_ctrl_c() -> Result<Stop, RunError> {
     let stop = Stop::default();
     let asked = stop.clone();
+    let mut since: Option<Wall> = None;
     ctrlc::set_handler(move || {
-        if asked.asked() {
+        if since.get_or_insert_with(Wall::start).elapsed() > ONE_REQUEST {
             std::process::exit(130); // 128 + SIGINT, as shells say it
         }
         asked.ask();

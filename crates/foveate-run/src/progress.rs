@@ -69,7 +69,7 @@ impl LogLine {
                 };
                 self.tracks = jobs.iter().zip(results).map(track).collect();
             }
-            Event::Chosen { .. } => {}
+            Event::Stagnation { .. } | Event::Chosen { .. } => {}
         }
         self
     }

@@ -121,7 +121,7 @@ impl Maker {
         let (seconds_before, steps_before) = self.before;
         self.before.0 = line.seconds;
         let (at, scalars) = match &line.event {
-            Event::Generation { steps, best, mean, length, norm, sigma, .. } => {
+            Event::Generation { steps, best, mean, length, norm, sigma, measures, .. } => {
                 self.before.1 = *steps;
                 let speed = steps.saturating_sub(steps_before) as f64 / (line.seconds - seconds_before);
                 let all = [
@@ -133,7 +133,9 @@ impl Maker {
                     // If no time passed there is no speed.
                     ("speed/steps_per_second", Some(speed).filter(|s| s.is_finite())),
                 ];
-                (*steps, all.into_iter().filter_map(|(tag, value)| Some((tag, value?))).collect())
+                let all = all.into_iter().filter_map(|(tag, value)| Some((tag.to_owned(), value?)));
+                let measures = measures.iter().map(|(name, value)| (format!("learning/{name}"), *value));
+                (*steps, all.chain(measures).collect::<Vec<_>>())
             }
             Event::Validation { steps, summary, .. } => {
                 (*steps, judged(["validation/mean", "validation/std"], summary))
@@ -143,7 +145,7 @@ impl Maker {
             }
             Event::Report { steps, summary, .. } => (*steps, judged(["report/mean", "report/std"], summary)),
             // Several at the same number of steps: not a curve.
-            Event::Chosen { .. } | Event::Final { .. } => return Vec::new(),
+            Event::Stagnation { .. } | Event::Chosen { .. } | Event::Final { .. } => return Vec::new(),
         };
         let mut summary = Message::default();
         for (tag, value) in scalars {
@@ -234,10 +236,10 @@ const TABLE: [u32; 256] = {
 };
 
 /// Mean and standard deviation under these tags; no standard deviation for one episode.
-fn judged([mean, std]: [&'static str; 2], summary: &Summary) -> Vec<(&'static str, f64)> {
+fn judged([mean, std]: [&str; 2], summary: &Summary) -> Vec<(String, f64)> {
     [(mean, Some(summary.mean)), (std, summary.std)]
         .into_iter()
-        .filter_map(|(tag, value)| Some((tag, value?)))
+        .filter_map(|(tag, value)| Some((tag.to_owned(), value?)))
         .collect()
 }
 

@@ -20,6 +20,12 @@ const USUAL_WIDTH: usize = 80;
 /// Interval at which a terminal's line is rewritten.
 const LIVE_EVERY: Duration = Duration::from_secs(1);
 
+/// Longest time until a stop that was asked for is confirmed.
+const LOOKS_EVERY: Duration = Duration::from_millis(100);
+
+/// The line that confirms it: what is in progress may take seconds to end.
+const STOPPING: &str = "stopping; a second Ctrl-C ends the program without saving";
+
 /// Longest time without output to a pipe, unless [`EVERY`] sets another.
 const PIPED_EVERY: Duration = Duration::from_mins(1);
 
@@ -125,6 +131,8 @@ struct State {
     work: Option<(Stop, &'static str)>,
     /// Whether to show the remaining time of the batch.
     count_down: bool,
+    /// Whether it was said that a stop was asked for.
+    stopping: bool,
     /// Completed jobs of the batch at the last check, and the start of the batch.
     batch: (usize, Duration),
     /// Time of the last output.
@@ -156,6 +164,7 @@ impl Ticker {
             parts: Vec::new(),
             work: None,
             count_down: false,
+            stopping: false,
             batch: (0, Duration::ZERO),
             written: Duration::ZERO,
             status: false,
@@ -259,6 +268,7 @@ impl StatusLine {
             let silent = state.clock.elapsed().saturating_sub(state.written);
             let live = state.width.is_some();
             state.look();
+            state.say_stop();
             let elapsed = state.clock.elapsed();
             if let Some((_, text)) = state.announced.take_if(|(after, _)| elapsed >= *after) {
                 let line = format!("{text}; {}", fit(&state.told(true), usize::MAX).trim_start());
@@ -273,7 +283,8 @@ impl StatusLine {
             let rest = state.every.saturating_sub(silent);
             let announced =
                 state.announced.as_ref().map(|(after, _)| after.saturating_sub(state.clock.elapsed()));
-            let rest = announced.map_or(rest, |announced| rest.min(announced)).max(Duration::from_millis(1));
+            let rest = announced.map_or(rest, |announced| rest.min(announced));
+            let rest = rest.clamp(Duration::from_millis(1), LOOKS_EVERY);
             state = self.end.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -298,6 +309,14 @@ impl State {
                 self.batch.1 = now;
             }
             self.batch.0 = done;
+        }
+    }
+
+    /// Says once that a stop was asked for.
+    fn say_stop(&mut self) {
+        if !self.stopping && self.work.as_ref().is_some_and(|(work, _)| work.asked()) {
+            self.stopping = true;
+            self.write_line(STOPPING);
         }
     }
 
@@ -418,6 +437,22 @@ mod tests {
         let quiet = Page::default();
         drop(Ticker::every(Box::new(quiet.clone()), None, Duration::from_hours(1)));
         assert_eq!(quiet.text(), "", "what is done soon says nothing");
+    }
+
+    #[test]
+    fn a_stop_is_confirmed_while_nothing_else_happens() {
+        for width in [None, Some((|| 80) as fn() -> usize)] {
+            let (page, stop) = (Page::default(), Stop::default());
+            let ticker = Ticker::every(Box::new(page.clone()), width, Duration::from_hours(1));
+            ticker.count(&stop, "rollouts");
+            stop.ask();
+            while !page.text().contains(STOPPING) {
+                thread::yield_now();
+            }
+            thread::sleep(3 * LOOKS_EVERY);
+            drop(ticker);
+            assert_eq!(page.text().matches("stopping").count(), 1, "{}", page.text());
+        }
     }
 
     #[test]

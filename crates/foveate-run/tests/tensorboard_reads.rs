@@ -31,7 +31,8 @@ fn log(generations: u64) -> Vec<LogLine> {
             sigma: 0.1,
             replayed: 0,
             tasks: vec![],
-            measures: std::collections::BTreeMap::new(),
+            measures: [("loss".to_owned(), 0.5 / generation as f64), ("gradient_norm".to_owned(), 3.0)]
+                .into(),
         };
         lines.push(LogLine::of(event, seconds, seconds));
         if generation % 3 == 0 {
@@ -63,7 +64,7 @@ fn expected(lines: &[LogLine]) -> Value {
     let mut tags = serde_json::Map::new();
     for line in lines {
         let (at, scalars) = match &line.event {
-            Event::Generation { steps, best, mean, length, norm, .. } => (
+            Event::Generation { steps, best, mean, length, norm, measures, .. } => (
                 steps,
                 vec![
                     ("return/best", *best),
@@ -72,6 +73,8 @@ fn expected(lines: &[LogLine]) -> Value {
                     ("search/norm", *norm),
                     ("episode/length", *length),
                     ("speed/steps_per_second", 2000.0),
+                    ("learning/loss", measures["loss"]),
+                    ("learning/gradient_norm", measures["gradient_norm"]),
                 ],
             ),
             Event::Validation { steps, summary, .. } => (
@@ -85,7 +88,7 @@ fn expected(lines: &[LogLine]) -> Value {
             Event::Report { steps, summary, .. } => {
                 (steps, vec![("report/mean", summary.mean), ("report/std", summary.std.expect("many"))])
             }
-            Event::Chosen { .. } | Event::Final { .. } => continue,
+            Event::Stagnation { .. } | Event::Chosen { .. } | Event::Final { .. } => continue,
         };
         for (tag, value) in scalars {
             let point = json!([STARTED as f64 + line.seconds, at, f64::from(value as f32)]);

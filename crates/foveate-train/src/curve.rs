@@ -1,5 +1,7 @@
 //! The numbers of a learning curve.
 
+use std::collections::BTreeMap;
+
 use crate::event::Event;
 
 /// Returns over the training steps of a run.
@@ -19,6 +21,8 @@ pub struct Curve {
     pub chosen: Vec<f64>,
     /// The final report: training steps, mean return, and the 95 % interval of the mean.
     pub report: Option<(f64, f64, Option<[f64; 2]>)>,
+    /// What the learner measured in each generation, by name, as (training steps, value).
+    pub measures: BTreeMap<String, Vec<(f64, f64)>>,
 }
 
 impl Curve {
@@ -28,10 +32,13 @@ impl Curve {
         for event in events {
             let now = curve.steps;
             match event {
-                Event::Generation { steps, mean, best, .. } => {
+                Event::Generation { steps, mean, best, measures, .. } => {
                     curve.steps = *steps as f64;
                     curve.mean.push((curve.steps, *mean));
                     curve.best.push((curve.steps, *best));
+                    for (name, &value) in measures {
+                        curve.measures.entry(name.clone()).or_default().push((curve.steps, value));
+                    }
                 }
                 Event::Validation { steps, summary, .. } => {
                     curve.validation.push((*steps as f64, summary.mean));
@@ -41,7 +48,7 @@ impl Curve {
                 }
                 Event::Chosen { .. } => curve.chosen.push(now),
                 Event::Report { summary, .. } => curve.report = Some((now, summary.mean, summary.ci95)),
-                Event::Final { .. } => {}
+                Event::Stagnation { .. } | Event::Final { .. } => {}
             }
         }
         curve

@@ -139,10 +139,10 @@ impl Descent {
         Ok(Descent {
             seed: self.seed,
             current: saved.f64s("mean", self.current.len())?.to_vec(),
-            generation: saved.counts("generation", 1)?[0],
+            generation: saved.counters("generation", 1)?[0],
             optimizer: self.optimizer.restored(saved)?,
             average: saved.f64s("average", self.average.len())?.to_vec(),
-            updates: saved.counts("updates", 1)?[0],
+            updates: saved.counters("updates", 1)?[0],
             clip: self.clip,
         })
     }
@@ -195,7 +195,7 @@ impl Learnt {
     ) -> Result<Self, LearnError> {
         let saved = StateReader(state);
         check_saved(saved, settings, seed)?;
-        let counts = saved.counts("counts", 2)?;
+        let counts = saved.counters("counts", 2)?;
         let (params, due) = (saved.f32s("params", 1)?, self.params.len());
         if params.len() != due {
             let why = format!("params has {} numbers, {due} are due", params.len());

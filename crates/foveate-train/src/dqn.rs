@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 use foveate_core::{
     Action, ActionBuf, Episodes, Experience, LearnError, Learner, Progress, Record, Recording, Seed,
-    StateDict, StateReader, Student, Tensor, Unroll, ValueNetwork, Work,
+    StateDict, StateReader, StopRequest, Student, Tensor, Unroll, ValueNetwork, Work,
 };
 use foveate_learn::{Clip, Optimizer, OptimizerConfig, optimizer};
 use serde::{Deserialize, Serialize};
@@ -290,6 +290,8 @@ pub struct Dqn {
     /// How the returns of a round are reduced to the reported number.
     fitness: Fitness,
     measures: Vec<(&'static str, f64)>,
+    /// Set when the user asks to stop.
+    stop: StopRequest,
 }
 
 /// What learning changes.
@@ -440,6 +442,7 @@ impl Dqn {
             current,
             fitness: Fitness::Mean,
             measures: vec![],
+            stop: StopRequest::default(),
             config,
         })
     }
@@ -631,6 +634,7 @@ impl Dqn {
                 if self.learnt.updates.is_multiple_of(target_every) {
                     self.learnt.target.copy_from_slice(&self.learnt.params);
                 }
+                self.stop.check()?;
                 self.update(done, &mut scratch)?;
                 self.learnt.pending -= steps_per_update;
                 done += 1;
@@ -683,6 +687,10 @@ impl Learner for Dqn {
         Ok(descent::progress(self.learnt.generation, self.fitness, &returns))
     }
 
+    fn stop_when(&mut self, asked: &StopRequest) {
+        self.stop = asked.clone();
+    }
+
     fn weights(&self) -> &[f64] {
         if self.config.averaging > 0.0 { &self.learnt.average } else { &self.current }
     }
@@ -719,7 +727,7 @@ impl Learner for Dqn {
         let bad = |why: String| Err(LearnError::BadState { why });
         let saved = StateReader(state);
         descent::check_saved(saved, &self.config.numbers(), self.seed)?;
-        let counts = saved.counts("counts", 3)?;
+        let counts = saved.counters("counts", 3)?;
         let count = self.current.len();
         let numbers = |name: &str| -> Result<Vec<f32>, LearnError> {
             let numbers = saved.f32s(name, 1)?;

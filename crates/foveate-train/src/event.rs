@@ -41,6 +41,19 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         measures: BTreeMap<String, f64>,
     },
+    /// Nothing changes any more in the search of an evolution strategy, see [`Stagnation`](crate::Stagnation).
+    Stagnation {
+        /// Generations so far.
+        generation: u64,
+        /// Training steps so far.
+        steps: u64,
+        /// The stage's name.
+        stage: String,
+        /// Which of its starts, from 1.
+        start: usize,
+        /// What does not change.
+        why: String,
+    },
     /// The mean weights on the validation tracks, whole episodes.
     Validation {
         /// Generations so far.

@@ -27,7 +27,8 @@ use std::sync::Arc;
 
 use foveate_core::{
     Demonstration, DemonstrationPlan, Episodes, Experience, GazePoint, LearnError, Learner, PackedPictures,
-    Piece, Progress, Record, Recording, Rng, Seed, StateDict, StateReader, Student, Tensor, TensorData, Work,
+    Piece, Progress, Record, Recording, Rng, Seed, StateDict, StateReader, StopRequest, Student, Tensor,
+    TensorData, Work,
 };
 use foveate_evolve::Optimizer;
 use serde::{Deserialize, Serialize};
@@ -316,6 +317,8 @@ pub struct Imitation {
     fitness: Fitness,
     /// Of the last round.
     measures: Vec<(&'static str, f64)>,
+    /// Set when the user asks to stop.
+    stop: StopRequest,
 }
 
 impl Imitation {
@@ -358,6 +361,7 @@ impl Imitation {
             errors: Errors::default(),
             fitness: Fitness::Mean,
             measures: vec![],
+            stop: StopRequest::default(),
             student,
             config,
         })
@@ -635,7 +639,10 @@ impl Learner for Imitation {
             }
         }
         let updated = (0..self.config.updates as u64)
-            .try_for_each(|number| self.update(number, &mut scratch))
+            .try_for_each(|number| {
+                self.stop.check()?;
+                self.update(number, &mut scratch)
+            })
             .and_then(|()| self.descent.check());
         if let Err(error) = updated {
             (self.descent, self.demonstrations, self.errors) = before;
@@ -645,6 +652,10 @@ impl Learner for Imitation {
         self.measures = vec![("loss", scratch.loss * per), ("gradient_norm", scratch.norm * per)];
         self.measures.extend(prioritised.then(|| ("loss_of_kept", self.errors.mean())));
         Ok(self.descent.end_round(self.fitness, &returns))
+    }
+
+    fn stop_when(&mut self, asked: &StopRequest) {
+        self.stop = asked.clone();
     }
 
     fn weights(&self) -> &[f64] {

@@ -27,6 +27,7 @@ pub mod population;
 pub mod ppo;
 mod recipe;
 pub mod short_horizon;
+mod stagnation;
 mod sum_tree;
 mod summary;
 mod training;
@@ -45,5 +46,6 @@ pub use recipe::{
     Fitness, Init, Interval, LearnerConfig, Patience, Recipe, Replay, ReplayJudge, Schedule, Selection,
     Stage, Teacher, TrackSeeds, track_seed,
 };
+pub use stagnation::Stagnation;
 pub use summary::{NO_INTERVAL, Summary, TaskMean, by_task, decimals, interval_text};
 pub use training::{FreshWeights, Training};

@@ -20,7 +20,7 @@ mod tests;
 
 use foveate_core::{
     Episodes, Experience, LearnError, Learner, Population as Rows, Progress, Purpose, Record, Seed,
-    StateDict, StateReader, Tensor, Work,
+    StateDict, StateReader, StopRequest, Tensor, Work,
 };
 use serde::{Deserialize, Serialize};
 use toml::Table;
@@ -334,6 +334,10 @@ impl Learner for Population {
         })
     }
 
+    fn stop_when(&mut self, asked: &StopRequest) {
+        self.members.iter_mut().for_each(|member| member.learner.stop_when(asked));
+    }
+
     fn weights(&self) -> &[f64] {
         self.members[self.leader()].learner.weights()
     }
@@ -382,7 +386,7 @@ impl Learner for Population {
     fn restore(&mut self, state: &StateDict) -> Result<(), LearnError> {
         let saved = StateReader(state);
         crate::descent::check_saved(saved, &self.numbers(), self.seed)?;
-        let counts = saved.counts("counts", 2)?;
+        let counts = saved.counters("counts", 2)?;
         let count = self.members.len();
         let rated = saved.f64s("fitness", count)?.to_vec();
         let before = self.heritage();

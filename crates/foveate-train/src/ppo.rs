@@ -23,7 +23,7 @@ mod tests;
 
 use foveate_core::{
     ActionBuf, ActionDistribution, ActorCritic, Episodes, Experience, LearnError, Learner, Predictions,
-    Progress, Record, Recording, Seed, StateDict, Student, Unroll, Work,
+    Progress, Record, Recording, Seed, StateDict, StopRequest, Student, Unroll, Work,
 };
 use foveate_learn::{Clip, OptimizerConfig, optimizer};
 use serde::{Deserialize, Serialize};
@@ -204,6 +204,8 @@ pub struct Ppo {
     /// How the returns of a round are reduced to the reported number.
     fitness: Fitness,
     measures: Vec<(&'static str, f64)>,
+    /// Set when the user asks to stop.
+    stop: StopRequest,
 }
 
 /// The steps of a round, of all episodes one after the other.
@@ -288,6 +290,7 @@ impl Ppo {
             learnt,
             fitness: Fitness::Mean,
             measures: vec![],
+            stop: StopRequest::default(),
         })
     }
 
@@ -509,6 +512,7 @@ impl Ppo {
                 segments.swap(i, rng.below(i as u64 + 1) as usize);
             }
             for batch in segments.chunks(per_batch) {
+                self.stop.check()?;
                 self.update(number, &rollouts, batch, &mut scratch, &mut sums)?;
                 number += 1;
             }
@@ -542,6 +546,10 @@ impl Learner for Ppo {
         self.learnt.generation += 1;
         self.current = self.learnt.weights();
         Ok(descent::progress(self.learnt.generation, self.fitness, &returns))
+    }
+
+    fn stop_when(&mut self, asked: &StopRequest) {
+        self.stop = asked.clone();
     }
 
     fn weights(&self) -> &[f64] {

@@ -23,7 +23,7 @@ mod tests;
 
 use foveate_core::{
     DifferentiatedEpisode, Episodes, Experience, LearnError, Learner, PolicyError, Progress, Record,
-    Recording, Seed, StateDict, StateReader, Student, Tensor, Windows, Work,
+    Recording, Seed, StateDict, StateReader, StopRequest, Student, Tensor, Windows, Work,
 };
 use foveate_evolve::Optimizer;
 use foveate_kernels::Level;
@@ -364,6 +364,8 @@ pub struct ShortHorizon {
     fitness: Fitness,
     /// Of the last round with an update: the mean norm of its gradients.
     norm: Option<f64>,
+    /// Set when the user asks to stop.
+    stop: StopRequest,
 }
 
 impl ShortHorizon {
@@ -384,6 +386,7 @@ impl ShortHorizon {
             critic: None,
             fitness: Fitness::Mean,
             norm: None,
+            stop: StopRequest::default(),
             level: Level::best(),
             student,
             config,
@@ -391,7 +394,11 @@ impl ShortHorizon {
     }
 
     /// The critic's part of a round: TD(λ) towards the values of its target network.
-    fn teach_critic(&self, critic: &mut Critic, episodes: &[DifferentiatedEpisode]) {
+    fn teach_critic(
+        &self,
+        critic: &mut Critic,
+        episodes: &[DifferentiatedEpisode],
+    ) -> Result<(), LearnError> {
         let ShortHorizonConfig { discount, trace, critic_updates, critic_batch, .. } = self.config;
         let targets: Vec<Vec<f32>> = episodes
             .iter()
@@ -422,6 +429,7 @@ impl ShortHorizon {
         let steps = ends.last().copied().unwrap_or(0);
         let mut wanted = Vec::with_capacity(critic_batch);
         for number in 0..critic_updates as u64 {
+            self.stop.check()?;
             let Descent { seed, generation, .. } = self.descent;
             let mut rng = seed.child("generation", generation).child("critic", number).rng();
             wanted.clear();
@@ -438,6 +446,7 @@ impl ShortHorizon {
             critic.learn(self.level, self.config.critic_learning_rate, &wanted);
         }
         critic.follow(self.config.critic_target);
+        Ok(())
     }
 
     /// Step `number` of Adam of the policy, on its share of the windows. Returns the gradient's norm, 0 without a window.
@@ -507,11 +516,12 @@ impl ShortHorizon {
 
     fn learn(&mut self, critic: &mut Critic, episodes: &[DifferentiatedEpisode]) -> Result<(), LearnError> {
         let generation = self.descent.generation;
-        self.teach_critic(critic, episodes);
+        self.teach_critic(critic, episodes)?;
         let mut step = vec![0.0; self.descent.current.len()];
         if generation >= self.config.critic_rounds {
             let mut norm = 0.0;
             for number in 0..self.config.updates {
+                self.stop.check()?;
                 norm += self
                     .update(critic, episodes, number, &mut step)
                     .map_err(|error| LearnError::Gradient { generation, why: error.to_string() })?;
@@ -574,6 +584,10 @@ impl Learner for ShortHorizon {
         Ok(self.descent.end_round(self.fitness, &returns))
     }
 
+    fn stop_when(&mut self, asked: &StopRequest) {
+        self.stop = asked.clone();
+    }
+
     fn weights(&self) -> &[f64] {
         &self.descent.average
     }
@@ -609,11 +623,19 @@ impl Learner for ShortHorizon {
         let mut critic = None;
         if state.contains_key("critic.scale") {
             let scale = saved.f32s("critic.scale", 2)?;
-            if scale.len() / 2 > MOST {
-                return bad(format!("a critic of {} numbers; at most {MOST} are possible", scale.len() / 2));
+            let numbers = scale.len() / 2;
+            if !(1..=MOST).contains(&numbers) {
+                return bad(format!("a critic of {numbers} numbers; 1 to {MOST} are possible"));
             }
             let ShortHorizonConfig { critic_units, critic_batch, .. } = self.config;
-            let mut known = Critic::new(scale.len() / 2, critic_units, critic_batch, descent.seed);
+            // Before a network of this size is allocated.
+            let weights = saved.f32s("critic.params", 1)?.len();
+            if weights < numbers.saturating_mul(critic_units) {
+                return bad(format!(
+                    "a critic of {numbers} numbers and {critic_units} units with {weights} weights"
+                ));
+            }
+            let mut known = Critic::new(numbers, critic_units, critic_batch, descent.seed);
             known.scale = scale.as_chunks().0.to_vec();
             for (name, to) in [("params", &mut known.params), ("target", &mut known.target)] {
                 let numbers = saved.f32s(&format!("critic.{name}"), 1)?;

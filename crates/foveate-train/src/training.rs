@@ -11,8 +11,8 @@ mod state;
 
 use foveate_core::episode::EpisodeRules;
 use foveate_core::{
-    EpisodeResult, Episodes, Experience, Learner, Population, Purpose, Record, RolloutJob, Seed, Student,
-    Work,
+    EpisodeResult, Episodes, Experience, Learner, Population, Purpose, Record, RolloutJob, Seed, StopRequest,
+    Student, Work,
 };
 
 use self::finals::{Finals, standings};
@@ -49,6 +49,10 @@ pub struct Training {
     candidates: Vec<Weights>,
     /// The results of the finalists in the order of their rollouts, see [`standings`].
     finals: Vec<f64>,
+    /// What learners look at between updates.
+    stop: StopRequest,
+    /// Mean length of the last training episodes, and of the last episodes of validation, evaluation or finals; not saved.
+    lengths: [Option<u64>; 2],
 }
 
 /// The position in the recipe.
@@ -139,8 +143,16 @@ impl Training {
             leader: None,
             candidates: Vec::new(),
             finals: Vec::new(),
+            stop: StopRequest::default(),
+            lengths: [None; 2],
             base,
         })
+    }
+
+    /// Learners look at `asked` between two updates; when it is set, [`Training::receive`] ends with
+    /// [`LearnError::Stopped`](foveate_core::LearnError::Stopped) and the state is that before the work.
+    pub fn stop_when(&mut self, asked: StopRequest) {
+        self.stop = asked;
     }
 
     /// The next work; `None` when the run is complete. It stays the same until [`Training::receive`] takes
@@ -353,6 +365,7 @@ impl Training {
         experience.episodes.truncate(of_rows.len());
         let rows = wanted.weights.len() - usize::from(apart);
         let tasks = task_means(&experience.episodes);
+        self.learner.stop_when(&self.stop);
         let told = self.learner.receive(experience)?;
         let measures = self.learner.measures();
         if let Some(replay) = &settings.replay {
@@ -364,6 +377,7 @@ impl Training {
             };
             self.hard.receive(replay, &tracks, &scores);
         }
+        self.lengths[0] = steps.checked_div(returns.len() as u64);
         self.progress.generation += 1;
         self.progress.steps += steps;
         self.progress.start_steps += steps;
@@ -445,6 +459,7 @@ impl Training {
             return Err(TrainError::ReturnNotFinite { genome: 0, episode, generation, value });
         }
         self.progress.judging_steps += steps;
+        self.lengths[1] = steps.checked_div(episodes.len() as u64);
         Ok(Summary::of_episodes(episodes))
     }
 
@@ -533,8 +548,8 @@ impl Training {
         self.at == Position::Done
     }
 
-    /// Approximate number of steps left. Episodes that are not training are taken to be as long as those so far, and before the
-    /// first of them as long as they may be.
+    /// Approximate number of steps left. Episodes that are not training are taken to be as long as the last of them, before the
+    /// first as long as those of training, and without any as long as they may be.
     pub fn steps_left(&self) -> u64 {
         let Selection {
             tracks, finalists, final_tracks, reevaluate, report_tracks, evaluation_tracks, ..
@@ -556,7 +571,9 @@ impl Training {
         let judged = (finals * final_tracks + report_tracks) as u64
             + episodes(training / self.recipe.interval_steps());
         let so_far = episodes(self.progress.validations) + (self.finals.len() * final_tracks) as u64;
-        let length = self.progress.judging_steps.checked_div(so_far).unwrap_or(self.recipe.max_steps);
+        let [trained, judged_last] = self.lengths;
+        let mean_so_far = || self.progress.judging_steps.checked_div(so_far);
+        let length = judged_last.or_else(mean_so_far).or(trained).unwrap_or(self.recipe.max_steps);
         training + length.min(self.recipe.max_steps) * judged
     }
 }

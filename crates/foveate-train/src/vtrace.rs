@@ -28,7 +28,8 @@ use std::sync::Arc;
 
 use foveate_core::{
     ActionBuf, ActionDistribution, Episodes, Experience, LearnError, Learner, LossSums, PolicyError,
-    Predictions, Progress, Record, Recording, Seed, Sequence, SequenceLoss, StateDict, Student, Unroll, Work,
+    Predictions, Progress, Record, Recording, Seed, Sequence, SequenceLoss, StateDict, StopRequest, Student,
+    Unroll, Work,
 };
 use foveate_learn::{Clip, OptimizerConfig, optimizer};
 use serde::{Deserialize, Serialize};
@@ -254,6 +255,8 @@ pub struct Vtrace {
     /// How the returns of a round are reduced to the reported number.
     fitness: Fitness,
     measures: Vec<(&'static str, f64)>,
+    /// Set when the user asks to stop.
+    stop: StopRequest,
 }
 
 /// The settings that a [population](crate::population) evolves: see [`Vtrace::evolved`].
@@ -459,6 +462,7 @@ impl Vtrace {
             learnt,
             fitness: Fitness::Mean,
             measures: vec![],
+            stop: StopRequest::default(),
         })
     }
 
@@ -639,6 +643,7 @@ impl Vtrace {
                 sequences.swap(i, rng.below(i as u64 + 1) as usize);
             }
             for batch in sequences.chunks(self.config.batch) {
+                self.stop.check()?;
                 let (sums, norm) = self.update(updates, batch, &mut gradient)?;
                 for (all, x) in all.iter_mut().zip(sums) {
                     *all += x;
@@ -671,6 +676,10 @@ impl Learner for Vtrace {
         self.learnt.generation += 1;
         self.current = self.learnt.weights();
         Ok(descent::progress(self.learnt.generation, self.fitness, &returns))
+    }
+
+    fn stop_when(&mut self, asked: &StopRequest) {
+        self.stop = asked.clone();
     }
 
     fn weights(&self) -> &[f64] {

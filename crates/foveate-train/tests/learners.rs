@@ -3,7 +3,7 @@
 use foveate_core::episode::EpisodeRules;
 use foveate_core::{
     Demonstration, DifferentiatedEpisode, EpisodeResult, Episodes, Experience, LearnError, Learner, Progress,
-    Purpose, Record, Recording, Seed, StateDict, StateReader, Tensor, Unroll, Work,
+    Purpose, Record, Recording, Seed, StateDict, StateReader, StopRequest, Tensor, TensorData, Unroll, Work,
 };
 use foveate_toy::ToyStudent;
 use foveate_train::{
@@ -98,7 +98,7 @@ impl Learner for Follower {
     fn restore(&mut self, state: &StateDict) -> Result<(), LearnError> {
         let state = StateReader(state);
         let (weights, generation) =
-            (state.f64s("weights", self.weights.len())?, state.counts("generation", 1)?[0]);
+            (state.f64s("weights", self.weights.len())?, state.counters("generation", 1)?[0]);
         (self.weights, self.generation) = (weights.to_vec(), generation);
         Ok(())
     }
@@ -312,6 +312,109 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         for weights in [vec![], vec![0.0, f64::NAN, 0.0, 0.0, 0.0]] {
             assert!(build(described, weights, 1).is_err(), "{name}");
         }
+    }
+}
+
+/// Tensors whose length only one other bounds, so that a shorter one may be right.
+const OF_ANY_LENGTH: [&str; 3] = ["played", "covariance_grown", "covariance_shrunk"];
+
+/// This tensor with other lengths, and with numbers that no learner saves.
+fn forged(tensor: &Tensor) -> (Vec<Tensor>, Vec<Tensor>) {
+    fn lengths<T: Clone + Default>(values: &[T]) -> Vec<Vec<T>> {
+        let longer = [values, &[T::default()]].concat();
+        let mut all = vec![longer, [values, values, &[T::default()]].concat()];
+        if !values.is_empty() {
+            all.extend([vec![], values[..values.len() - 1].to_vec(), values[1..].to_vec()]);
+        }
+        all
+    }
+    fn with<T: Copy>(values: &[T], number: T) -> Vec<T> {
+        values.iter().enumerate().map(|(i, &x)| if i == values.len() / 2 { number } else { x }).collect()
+    }
+    fn tensors<T>(all: Vec<Vec<T>>) -> Vec<Tensor>
+    where
+        Tensor: From<Vec<T>>,
+    {
+        all.into_iter().map(Tensor::from).collect()
+    }
+    match tensor.data() {
+        TensorData::F32(v) => {
+            let numbers = [f32::NAN, f32::INFINITY, f32::MAX, f32::MIN, -1.0, 0.0].map(|x| with(v, x));
+            (tensors(lengths(v)), tensors(numbers.into()))
+        }
+        TensorData::F64(v) => {
+            let numbers = [f64::NAN, f64::INFINITY, f64::MAX, f64::MIN, -1.0, 0.0].map(|x| with(v, x));
+            (tensors(lengths(v)), tensors(numbers.into()))
+        }
+        TensorData::U64(v) => {
+            let numbers = [u64::MAX, u64::MAX / 2, 1 << 40, 0].map(|x| with(v, x));
+            (tensors(lengths(v)), tensors(numbers.into()))
+        }
+        TensorData::U8(v) => {
+            let bytes = |v: Vec<u8>| Tensor::new(vec![v.len()], TensorData::U8(v)).expect("as many");
+            (lengths(v).into_iter().map(bytes).collect(), vec![bytes(with(v, 255))])
+        }
+        other => panic!("no learner saves {}", other.dtype()),
+    }
+}
+
+#[test]
+fn a_forged_state_is_refused_and_never_panics() {
+    for described in all() {
+        let name = described.name;
+        let mut learner = new(described);
+        for _ in 0..3 {
+            round(&mut *learner);
+        }
+        let before = learner.state();
+        for (key, tensor) in &before {
+            let (lengths, numbers) = forged(tensor);
+            let any_length = OF_ANY_LENGTH.iter().any(|free| key.ends_with(free));
+            for (resized, tensor) in
+                lengths.into_iter().map(|t| (true, t)).chain(numbers.into_iter().map(|t| (false, t)))
+            {
+                let what = format!("{name}: {key} as {:?} {:?}", tensor.shape(), tensor.data());
+                let mut state = before.clone();
+                state.insert(key.clone(), tensor);
+                let mut other = new(described);
+                let fresh = other.state();
+                let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    let restored = other.restore(&state);
+                    if restored.is_ok() {
+                        // What was taken may lead anywhere, but not to a panic.
+                        let work = work(&mut *other);
+                        let _ = other.receive(experience(&work));
+                        other.state();
+                    }
+                    restored
+                }));
+                match caught {
+                    Err(_) => panic!("{what}: a panic"),
+                    Ok(Err(_)) => assert_eq!(other.state(), fresh, "{what}"),
+                    Ok(Ok(())) => assert!(!resized || any_length, "{what}: taken"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stop_is_seen_between_updates_and_changes_nothing() {
+    for described in all().into_iter().filter(|described| described.learns_from.needs_student()) {
+        let mut learner = new(described);
+        round(&mut *learner);
+        let before = learner.state();
+        let work = work(&mut *learner);
+        learner.stop_when(&StopRequest::new(|| true));
+        let stopped = learner.receive(experience(&work));
+        assert_eq!(stopped, Err(LearnError::Stopped), "{}", described.name);
+        assert_eq!(learner.state(), before, "{}", described.name);
+        learner.stop_when(&StopRequest::default());
+        learner.receive(experience(&work)).expect("its own");
+        let mut calm = new(described);
+        round(&mut *calm);
+        round(&mut *calm);
+        assert_eq!(learner.state(), calm.state(), "{}", described.name);
     }
 }
 

@@ -16,6 +16,13 @@ use crate::base::bad;
 /// The largest ratio of eigenvalues that sampling can resolve; pycma's `tolconditioncov`.
 const CONDITION_LIMIT: f64 = 1e14;
 
+/// Most factorisations of a matrix whose diagonal must be increased first.
+const ATTEMPTS: i32 = 128;
+
+/// Attempts before additions are at least as large as rounding, which then reach the size of the matrix in 53:
+/// of a matrix whose condition is too high, and of one that is not positive definite.
+const PATIENCE: [i32; 2] = [8, 64];
+
 /// `C`, `[n, n]`, and a factor `A` with `A Aᵀ = C` from the last factorisation.
 ///
 /// The same matrix has a bit-identical factor on processors with the same instructions.
@@ -135,7 +142,12 @@ impl Covariance {
     }
 
     /// Factorises the matrix; first increases its diagonal if it is not positive definite or its condition
-    /// number is above [`CONDITION_LIMIT`], which rounding and repaired genomes can cause.
+    /// number is above [`CONDITION_LIMIT`], which rounding, repaired genomes and fitness without differences
+    /// can cause.
+    ///
+    /// What is missing for the condition may be less than a diagonal element's rounding, so later additions
+    /// are at least the rounding of the largest element, doubled each time. A matrix that is not finite loses
+    /// its correlations instead.
     fn factor_matrix(&mut self) {
         self.factored = true;
         let least = match &self.factor {
@@ -146,24 +158,39 @@ impl Covariance {
             Factor::Eigen(eigen) => eigen.least(),
         };
         let mut rescue = least.max(f64::MIN_POSITIVE);
-        loop {
-            let (added, good) = match self.try_factor() {
+        for attempt in 0..ATTEMPTS {
+            let (added, patience) = match self.try_factor() {
                 Some((smallest, largest)) if largest > CONDITION_LIMIT * smallest => {
-                    ((largest - CONDITION_LIMIT * smallest) / (CONDITION_LIMIT - 1.0) * 1.001, false)
+                    ((largest - CONDITION_LIMIT * smallest) / (CONDITION_LIMIT - 1.0) * 1.001, PATIENCE[0])
                 }
-                Some(_) => (0.0, true),
+                Some(_) => return,
                 None => {
                     rescue *= 2.0;
-                    (rescue, false)
+                    (rescue, PATIENCE[1])
                 }
             };
-            if good {
-                return;
-            }
+            let diagonal = (0..self.dimension()).map(|i| self.matrix[(i, i)]);
+            let rounding = f64::EPSILON * diagonal.fold(0.0, f64::max);
+            let least = if attempt < patience { 0.0 } else { rounding * 2.0_f64.powi(attempt - patience) };
             for i in 0..self.dimension() {
-                self.matrix[(i, i)] += added;
+                self.matrix[(i, i)] += added.max(least);
             }
         }
+        self.forget_correlations();
+    }
+
+    /// Replaces the matrix by a diagonal one that can be factorised, with its variances as far as they are
+    /// numbers above 0, and factorises it.
+    fn forget_correlations(&mut self) {
+        let n = self.dimension();
+        let variances: Vec<f64> = (0..n).map(|i| self.matrix[(i, i)]).collect();
+        let largest = variances.iter().copied().filter(|v| v.is_finite()).fold(0.0, f64::max);
+        let largest = if largest >= f64::MIN_POSITIVE { largest } else { 1.0 };
+        self.matrix = Matrix::diagonal(n, |i| {
+            let variance = if variances[i].is_finite() { variances[i] } else { largest };
+            variance.max(10.0 * largest / CONDITION_LIMIT)
+        });
+        self.try_factor().expect("a diagonal of positive numbers");
     }
 
     /// Factorises the matrix and returns its smallest and largest eigenvalue, or bounds within them; `None`

@@ -1,7 +1,7 @@
 //! Returns over training steps: of one run, and of several beside one another.
 
 use super::Interval;
-use crate::figure::{Ink, Plot, RoundAxis, Scale, plain_svg, short, steps_tick};
+use crate::figure::{Drawing, Ink, Plot, RoundAxis, Scale, plain_svg, short, steps_tick};
 
 /// Most steps of an axis of returns; CarRacing's goes from −100 to 1000.
 const LINES: usize = 12;
@@ -26,11 +26,13 @@ pub struct LearningCurve<'a> {
     pub marks: &'a [f64],
     /// The final report, at the last training step.
     pub report: Option<Mean>,
+    /// What the learner measured, with its name: (training steps, value) of each generation.
+    pub measures: &'a [(&'a str, Vec<(f64, f64)>)],
 }
 
 /// Draws one run, as SVG.
 pub fn learning_curve(title: &str, curve: &LearningCurve<'_>) -> String {
-    let LearningCurve { steps, best, mean, validation, evaluation, marks, report } = *curve;
+    let LearningCurve { steps, best, mean, validation, evaluation, marks, report, measures } = *curve;
     let most = steps.max(1.0);
     let points = [best, mean, validation, evaluation].into_iter().flatten().map(|point| point.1);
     let returns = RoundAxis::of(points.chain(report.into_iter().flat_map(ends)), LINES);
@@ -67,7 +69,33 @@ pub fn learning_curve(title: &str, curve: &LearningCurve<'_>) -> String {
         names.push((Ink::Text, 1.0, name));
     }
     plot.legend_box(&names);
-    plain_svg(&plot.sheet, title)
+    plain_svg(&measured(plot.sheet, most, measures), title)
+}
+
+/// `sheet`, as it is without `measures`; with them, a plot of each below it, three in a row.
+fn measured(sheet: Drawing, most: f64, measures: &[(&str, Vec<(f64, f64)>)]) -> Drawing {
+    const ROW: usize = 3;
+    const WIDTH: f64 = 280.0;
+    const HEIGHT: f64 = 170.0;
+    if measures.is_empty() {
+        return sheet;
+    }
+    let below = sheet.height;
+    let rows = measures.len().div_ceil(ROW) as f64;
+    let mut whole = Drawing::new(sheet.width, below + rows * HEIGHT + 10.0);
+    whole.add(sheet, (0.0, 0.0));
+    for (i, (name, points)) in measures.iter().enumerate() {
+        let values = RoundAxis::of(points.iter().map(|point| point.1), 4);
+        let mut plot = Plot::new(WIDTH, HEIGHT, [30.0, 14.0, 26.0, 64.0], [0.0, most], values.domain());
+        plot.heading(18.0, 12.0, Ink::Text, &name.replace('_', " "));
+        plot.y_grid(10.0, values.ticks());
+        plot.x_labels("", [0.0, most].map(|steps| (steps, steps_tick(steps, most))));
+        let points = points.iter().filter(|(_, y)| y.is_finite());
+        let points = points.map(|&(x, y)| (plot.x.at(x), plot.y.at(y))).collect();
+        plot.sheet.line(points, Ink::line(0), 1.2, 0.85);
+        whole.add(plot.sheet, (10.0 + (i % ROW) as f64 * WIDTH, below + (i / ROW) as f64 * HEIGHT));
+    }
+    whole
 }
 
 /// A run in a comparison.

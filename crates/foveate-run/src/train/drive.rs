@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use foveate_core::hint::{Hint, Setting, Task};
-use foveate_core::{EvaluateError, Executor, Experience, Work};
-use foveate_train::Event;
+use foveate_core::{EvaluateError, Executor, Experience, LearnError, StopRequest, Work};
+use foveate_train::{Event, Stagnation, TrainError};
 
 use super::films::Films;
 use super::record::{self, Record};
@@ -27,6 +27,8 @@ pub(super) struct Run {
     folder: RunFolder,
     /// Every event so far, for the curve.
     events: Vec<Event>,
+    /// Tells when nothing changes any more.
+    stagnation: Stagnation,
     board: EventFile,
     films: Option<Films>,
     /// Wall and CPU seconds before this process.
@@ -66,8 +68,12 @@ impl Run {
         };
         let (board, films) = furnish().map_err(|error| halted(folder.path(), &parts.config.env.id, error))?;
         let before = lines.last().map_or((0.0, 0.0), |line| (line.seconds, line.cpu_seconds));
-        let events = lines.into_iter().map(|line| line.event).collect();
-        Ok(Run { parts, folder, events, board, films, before, now: before })
+        let events: Vec<Event> = lines.into_iter().map(|line| line.event).collect();
+        let mut stagnation = Stagnation::new(parts.training.last_weights().len());
+        for event in &events {
+            stagnation.after(event);
+        }
+        Ok(Run { parts, folder, events, stagnation, board, films, before, now: before })
     }
 
     /// Restores a run from its newest checkpoint and its log.
@@ -203,6 +209,8 @@ impl Run {
         let mut saved_at = Duration::ZERO;
         let mut workers = self.executor(observer, stop)?;
         observer.counts(stop);
+        let asked = stop.clone();
+        self.parts.training.stop_when(StopRequest::new(move || asked.asked()));
         // Whether an evaluation is not saved yet, because its video is in progress.
         let mut judged = false;
         while let Some(work) = self.parts.training.work() {
@@ -218,7 +226,13 @@ impl Run {
                 (judged, saved_at) = (false, wall.elapsed());
             }
             let results = experience.episodes.clone();
-            let events = self.parts.training.receive(experience)?;
+            let mut events = match self.parts.training.receive(experience) {
+                // As with rollouts, what was begun is begun again when the run is resumed.
+                Err(TrainError::Learner(LearnError::Stopped)) => return Ok(false),
+                received => received?,
+            };
+            let stagnation = events.iter().find_map(|event| self.stagnation.after(event));
+            events.extend(stagnation);
             for event in events {
                 let seconds = self.before.0 + wall.elapsed().as_secs_f64();
                 let cpu_seconds = self.before.1 + cpu.elapsed().as_secs_f64();
@@ -229,7 +243,7 @@ impl Run {
                 self.folder.log(&text)?;
                 self.board.add(&line)?;
                 observer.event(&line, self.parts.training.steps(), self.parts.training.steps_left());
-                if !matches!(line.event, Event::Generation { .. }) {
+                if !matches!(line.event, Event::Generation { .. } | Event::Stagnation { .. }) {
                     judged = true;
                     self.film(&line.event, &work)?;
                 }

@@ -123,8 +123,10 @@ fn name(event: &Event) -> Option<(String, String)> {
             format!("the best: generation {generation}"),
         )),
         // An evaluation is followed by a validation of the same weights, which is recorded.
-        Event::Generation { .. } | Event::Evaluation { .. } | Event::Chosen { .. } | Event::Final { .. } => {
-            None
-        }
+        Event::Generation { .. }
+        | Event::Stagnation { .. }
+        | Event::Evaluation { .. }
+        | Event::Chosen { .. }
+        | Event::Final { .. } => None,
     }
 }

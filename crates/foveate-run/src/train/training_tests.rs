@@ -63,6 +63,24 @@ fn workers(count: usize) -> Workers {
 }
 
 #[test]
+fn the_steps_left_go_by_the_length_of_the_episodes_seen() {
+    // Episodes of the toy end long before this.
+    let mut recipe = recipe();
+    recipe.max_steps = 1_000_000;
+    recipe.selection.report_tracks = 400;
+    let mut training = Training::new(recipe, 1, fresh(), None).expect("fine");
+    let mut workers = workers(2);
+    let mut estimates = vec![];
+    while step(&mut training, &mut workers).is_some() {
+        estimates.push((training.steps(), training.steps_left()));
+    }
+    for (done, left) in estimates {
+        let found = training.steps() - done;
+        assert!(left <= 4 * found, "{left} steps left at {done}, and {found} followed");
+    }
+}
+
+#[test]
 fn a_run_goes_through_its_stages_and_learns() {
     let (mut training, mut workers) = (training(1), workers(2));
     let mut events = Vec::new();
@@ -88,6 +106,7 @@ fn a_run_goes_through_its_stages_and_learns() {
             Event::Evaluation { .. } => "evaluation".into(),
             Event::Chosen { stage, .. } => format!("chosen {stage}"),
             Event::Final { .. } => "final".into(),
+            Event::Stagnation { why, .. } => panic!("this run changes: {why}"),
             Event::Report { .. } => "report".into(),
         };
         if plot.last() != Some(&line) || line == "final" {
