@@ -13,6 +13,7 @@ MODULES = {
     "agents": "Agents",
     "jobs": "What the commands do",
     "envs": "Worlds for Gymnasium",
+    "evolve": "Evolution strategies",
     "ray": "Clusters",
     "errors": "Errors",
 }

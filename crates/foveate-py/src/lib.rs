@@ -9,6 +9,7 @@ mod cluster;
 mod errors;
 mod jobs;
 mod request;
+mod strategy;
 mod tell;
 mod words;
 mod world;
@@ -28,6 +29,8 @@ mod _native {
     use super::jobs::{
         command, compile_model, compile_models_with, evaluate, explain, resume, stress, train, watch,
     };
+    #[pymodule_export]
+    use super::strategy::{Strategy, strategies};
     #[pymodule_export]
     use super::world::{World, Worlds, forked};
 

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use foveate::core::Seed;
+use foveate::evolve::{STRATEGIES, StrategyConfig, make};
+
 /// A folder to import `foveate` from.
 fn package() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -33,6 +36,30 @@ fn package() -> PathBuf {
     root
 }
 
+/// Every strategy after 25 generations on a sphere, as JSON, for `test_evolve.py`.
+fn strategies() -> String {
+    let mut all = serde_json::Map::new();
+    for info in STRATEGIES {
+        let config = StrategyConfig::named(info.name).expect("it is in the list");
+        let start = vec![0.5, -1.0, 2.0, 0.25, 3.0, -0.125];
+        let mut strategy = make(&config, start, Seed::root(7)).expect("its defaults");
+        for _ in 0..25 {
+            let population = strategy.ask();
+            let sphere =
+                |genome: &[f32]| -genome.iter().fold(0.0, |sum, &x| sum + f64::from(x) * f64::from(x));
+            let fitness: Vec<f64> = (0..population.len()).map(|i| sphere(population.genome(i))).collect();
+            strategy.tell(&fitness).expect("finite");
+        }
+        let (mean, recommended) = (strategy.centre().to_vec(), strategy.recommended().to_vec());
+        let population = strategy.ask();
+        let genomes: Vec<f64> =
+            (0..population.len()).flat_map(|i| population.genome(i)).map(|&x| f64::from(x)).collect();
+        let one = serde_json::json!({ "mean": mean, "recommended": recommended, "genomes": genomes });
+        all.insert(info.name.to_owned(), one);
+    }
+    serde_json::Value::Object(all).to_string()
+}
+
 #[test]
 fn the_package_for_python() {
     let Some(python) = foveate_toy::needs::python() else { return };
@@ -42,6 +69,7 @@ fn the_package_for_python() {
         .arg(tests)
         .env("PYTHONPATH", package())
         .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("FOVEATE_STRATEGIES", strategies())
         .status()
         .expect("FOVEATE_PYTHON names a Python that starts");
     assert!(done.success(), "pytest: {done}");

@@ -16,7 +16,7 @@ Agents and what the commands do::
 
 from __future__ import annotations
 
-from . import _compiler, agents, envs, errors, jobs
+from . import _compiler, agents, envs, errors, evolve, jobs
 from ._native import __version__
 from .agents import Agent, Attention, load
 from .errors import FoveateError
@@ -27,5 +27,5 @@ _compiler.register()
 
 __all__ = [
     "Agent", "Attention", "Evaluation", "Film", "FoveateError", "Report", "Run", "StressTable", "__version__", "agents", "envs",
-    "errors", "evaluate", "explain", "jobs", "load", "resume", "stress", "train", "watch",
+    "errors", "evaluate", "evolve", "explain", "jobs", "load", "resume", "stress", "train", "watch",
 ]
