@@ -8,6 +8,8 @@ use foveate::core::{
     episode_seed,
 };
 use foveate::core::{Attention, Seed};
+use foveate::envs::registry::Champion;
+use foveate::run::champion::champions;
 use foveate::run::tensors::TensorFile;
 use foveate::run::weights::AgentFile;
 use foveate::{EnvRequest, LoadedAgent, World};
@@ -117,6 +119,13 @@ impl Agent {
         file.is_some_and(|file| {
             file.name() == self.loaded.file.name() && file.params() == self.loaded.file.params()
         })
+    }
+
+    /// The bytes of the file of the champion that this is; `None` of another agent.
+    fn champion<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        let named = |champion: &&Champion| self.loaded.source == format!("{} champion", champion.name);
+        let champion = champions().find(named).filter(|champion| self.is_of(champion.weights))?;
+        Some(PyBytes::new(py, champion.weights))
     }
 
     /// All parameters by name.

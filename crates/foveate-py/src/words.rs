@@ -38,7 +38,9 @@ fn command(task: Task, subject: Option<&str>) -> String {
 fn keyword(Choice { setting, value }: &Choice) -> String {
     let value = value.as_deref();
     let of_dict = |keyword: &str, prefix: &str| {
-        let (name, value) = value.and_then(|value| value.split_once('=')).unwrap_or(("NAME", "VALUE"));
+        let Some((name, value)) = value.and_then(|value| value.split_once('=')) else {
+            return keyword.to_owned();
+        };
         format!("{keyword}={{{}: {}}}", text(&format!("{prefix}{name}")), literal(value))
     };
     let name = match setting {

@@ -48,14 +48,18 @@ def test_an_agent_acts_shows_what_it_attends_to_and_pickles():
 def test_the_digest_of_an_agent_is_that_of_its_file(tmp_path):
     agent = foveate.load()
     agent.save(tmp_path / "mine.safetensors")
-    assert agent.sha256 == hashlib.sha256((tmp_path / "mine.safetensors").read_bytes()).hexdigest()
+    moved = foveate.load(tmp_path / "mine.safetensors")
+    assert moved.sha256 == hashlib.sha256((tmp_path / "mine.safetensors").read_bytes()).hexdigest()
     # A file's own bytes count, however they are written.
     champion = Path(__file__).parents[3] / "champions" / "door-key-5x5.safetensors"
+    for name in ("car-racing", "door-key-5x5"):
+        ours = champion.with_name(f"{name}.safetensors")
+        assert foveate.load(name).sha256 == hashlib.sha256(ours.read_bytes()).hexdigest()
     loaded = foveate.load(champion)
     assert loaded.sha256 == hashlib.sha256(champion.read_bytes()).hexdigest()
-    moved = foveate.load(tmp_path / "mine.safetensors")
+    before = moved.sha256
     (tmp_path / "mine.safetensors").write_bytes(champion.read_bytes())
-    assert moved.sha256 == agent.sha256, "another file is there now"
+    assert moved.sha256 == before, "another file is there now"
 
 
 @pytest.mark.parametrize("name", ["foveate/DoorKey-5x5-v0", "MiniGrid-DoorKey-5x5-v0"])
@@ -107,6 +111,11 @@ def test_keywords_that_there_are_not_are_named():
     (lambda: foveate.evaluate(episodes=10**12), ["episodes"]),
     (lambda: foveate.train("car-racing", set={"no.such.key": 1}), ["no"]),
     (lambda: foveate.train("car-racing", steps=0), ["steps"]),
+    (lambda: foveate.train("car-racing", seed=-1), ["seed is a whole number"]),
+    (lambda: foveate.train("car-racing", workers=10**6), ["set: workers = 1000000"]),
+    (lambda: foveate.evaluate(workers=-1), ["workers is a whole number"]),
+    (lambda: foveate.evaluate(episodes=2.5), ["episodes is a whole number"]),
+    (lambda: foveate.watch(seed="a"), ["seed is a whole number"]),
     (lambda: foveate.train("gym:no_such_module:World-v0"), ["no_such_module"]),
     (lambda: foveate.load("no such file"), ["no such file"]),
     (lambda: foveate.evaluate("no such file"), ["no such file"]),
@@ -165,6 +174,44 @@ def test_a_row_that_fails_leaves_the_table():
         foveate.stress(raising, "car-racing", **rows)
 
 
+FRAIL = '''
+import gymnasium
+import numpy as np
+
+
+class Frail(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+    action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.last = None
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        if action == self.last:
+            raise RuntimeError("the same twice")
+        self.last = action.copy()
+        return np.zeros(2, np.float32), 1.0, False, False, {}
+
+
+gymnasium.register("Frail-v0", Frail, max_episode_steps=60)
+'''
+
+
+def test_so_does_a_row_of_the_command(tmp_path, capfd):
+    from foveate import _native
+
+    (tmp_path / "frail.py").write_text(FRAIL)
+    words = ["stress", "random-actions", "--env", "gym:frail:Frail-v0", "--option", f"path={tmp_path}", "--variants", "none", "--shifts",
+             "sticky:5,missing:1", "--episodes", "1", "--workers", "1", "--out", str(tmp_path / "table")]
+    assert _native.command(["foveate", *words], None) == 1
+    out, err = capfd.readouterr()
+    assert "| sticky:5 | failed |" in out and "the same twice" in out and "| original | 60.0 |" in out, (out, err)
+    assert "1 of 3 rows failed; the first is sticky:5" in err
+    assert "| sticky:5 | failed |" in (tmp_path / "table" / "table.md").read_text()
+
+
 def test_events_are_told_and_may_stop_a_job(tmp_path, capfd):
     events = []
     run = foveate.train("cartpole-swingup-harder", config=short(tmp_path), runs=tmp_path, name="told", seed=5, steps=4000, videos=False,
@@ -173,7 +220,7 @@ def test_events_are_told_and_may_stop_a_job(tmp_path, capfd):
     assert kinds[0] == "begins" and kinds[-1] == "finished" and "generation" in kinds and "report" in kinds
     assert events[0]["seed"] == 5 and events[0]["steps"] == 4000 and events[-1]["folder"] == str(run.folder)
     generations = [event for event in events if event["event"] == "generation"]
-    assert len(generations) == len(run.history["generation"])
+    assert len(generations) == run.history["generation"].max() == generations[-1]["generation"]
     assert generations[-1]["run_steps"] + generations[-1]["run_steps_left"] >= 4000 and generations[0]["seconds"] >= 0
     assert all(threading.current_thread() is threading.main_thread() for _ in events)
 

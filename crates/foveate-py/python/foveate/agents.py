@@ -106,7 +106,8 @@ class Agent:
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the weight file: of `source` if that is a file, else of the one that `save` writes."""
+        """SHA-256 of the weight file: of `source` if that is a file, of a champion's in the folder ``champions``, else of the one that
+        `save` writes."""
         with contextlib.suppress(OSError, ValueError):
             if os.path.isfile(self.source):
                 with open(self.source, "rb") as file:
@@ -114,7 +115,7 @@ class Agent:
                     # The file may be another one by now.
                     if self._native.is_of(written):
                         return hashlib.sha256(written).hexdigest()
-        return hashlib.sha256(self._native.to_bytes()[0]).hexdigest()
+        return hashlib.sha256(self._native.champion() or self._native.to_bytes()[0]).hexdigest()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the weight file, which `load` and the command take."""

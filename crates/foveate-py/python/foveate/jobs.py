@@ -61,6 +61,15 @@ Who = Agent | str | os.PathLike[str] | Policy | None
 Names = str | Iterable[str] | None
 
 
+def _whole(**numbers: Any) -> None:
+    """Raises `OptionError` for what is no whole number from 0 to 2^64 − 1, or ``None``."""
+    for name, number in numbers.items():
+        if number is None:
+            continue
+        if isinstance(number, (bool, np.bool_)) or not isinstance(number, (int, np.integer)) or not 0 <= number < 2**64:
+            raise OptionError(f"{name} is a whole number from 0 to {2**64 - 1}, not {number!r}")
+
+
 def _described(
     world: str | gymnasium.Env[Any, Any] | None,
     picture: str | None,
@@ -185,6 +194,7 @@ def evaluate(
 
     An exception of a function comes out as it is.
     """
+    _whole(episodes=episodes, seed=seed, max_steps=max_steps, workers=workers)
     described = _described(world, picture, variant, shifts, options, trust)
     native, workers = _who(who, described, attention, reset, workers)
     which, each = ((seed, episodes), False)
@@ -272,6 +282,7 @@ def stress(
     A row that ends with an error has that error in the table, and a `RuntimeWarning` says so; if no row has a result, the first error
     is raised.
     """
+    _whole(at=at, episodes=episodes, seed=seed, max_steps=max_steps, workers=workers)
     described = _described(world, picture, variant, shifts, options, trust)
     each = [_who(one, described, None, reset, workers) for one in (who if isinstance(who, list) else [who])]
     workers = min((threads for _, threads in each), key=lambda threads: threads or np.inf, default=0)
@@ -338,6 +349,7 @@ def explain(
     Of a function, ``attention`` is the claim that is tested; without it that is perturbation saliency. A function that keeps a state
     cannot be asked the same question twice: make it depend on its observation alone. It has no untrained ones to compare with.
     """
+    _whole(episodes=episodes, decisions=decisions, untrained=untrained, seed=seed, max_steps=max_steps, workers=workers)
     described = _described(world, picture, variant, shifts, options, trust)
     native, workers = _who(who, described, attention, reset, workers)
     size = (seed, episodes, decisions, untrained)
@@ -402,6 +414,7 @@ def watch(
     ``out`` ends in ``.mp4``, ``.gif`` or ``.png`` (the step ``at``); without it the film lies in a new temporary folder.
     ``effects`` frames what is attended to by its measured effect on the action, where that can be measured.
     """
+    _whole(seed=seed, episode=episode, steps=steps, at=at)
     described = _described(world, picture, variant, shifts, options, trust)
     native, _ = _who(who, described, attention, reset, 1)
     file = Path(tempfile.mkdtemp(prefix="foveate-"), "drive.mp4") if out is None else Path(out)
@@ -479,6 +492,7 @@ def train(
 
     Ctrl-C stops safely; `resume` goes on.
     """
+    _whole(seed=seed, steps=steps, workers=workers)
     described = _described(world, picture, variant, shifts, options, trust)
     own = {"seed": seed, "workers": workers, "videos": videos}
     for key, value in own.items():
@@ -535,6 +549,7 @@ def resume(
     ``workers`` and ``cluster`` may differ from those before; ``trust`` is needed for worlds that run code of yours, ``allow_changes``
     when configuration, build or log changed.
     """
+    _whole(workers=workers)
     path = folder.folder if isinstance(folder, Run) else folder
     tell, end = listener(callback, progress)
     try:
