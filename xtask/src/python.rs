@@ -22,6 +22,15 @@ pub(crate) fn worlds() -> Result<PathBuf> {
     environment(".venv-worlds", &["python/requirements-worlds.txt"], Dependencies::Listed)
 }
 
+/// Other versions of MuJoCo than that of [`worlds`], each with its dm_control.
+pub(crate) fn mujocos() -> Result<Vec<PathBuf>> {
+    let of = |version: &str| {
+        let requirements = format!("python/requirements-mujoco-{version}.txt");
+        environment(&format!(".venv-mujoco-{version}"), &[&requirements], Dependencies::Listed)
+    };
+    ["3.3", "3.10", "4.0"].map(of).into_iter().collect()
+}
+
 /// Puts the native module that cargo built with `profile` where the sources of the Python package look for it; returns the
 /// folder of the package.
 pub(crate) fn link_module(profile: &str) -> Result<PathBuf> {

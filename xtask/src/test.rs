@@ -61,7 +61,8 @@ fn doc() -> Result<()> {
 
 fn environments() -> Result<()> {
     python::oracle()?;
-    python::worlds().map(drop)
+    python::worlds()?;
+    python::mujocos().map(drop)
 }
 
 fn tests() -> Result<()> {
@@ -91,6 +92,14 @@ fn tests() -> Result<()> {
         }
     }
     crate::run("cargo test", &mut cargo)?;
+    // MuJoCo's worlds with other versions of it, each beside itself.
+    for python in python::mujocos()? {
+        let mut cargo = crate::cargo();
+        cargo.args(["test", "--package", "foveate-mujoco", "--package", "foveate-control", "--no-fail-fast"]);
+        cargo.env("CARGO_INCREMENTAL", "0").env("FOVEATE_WORLDS_PYTHON", python);
+        cargo.env(skips::RECORD, skips::record());
+        crate::run("cargo test, with another MuJoCo", &mut cargo)?;
+    }
     // What users build by default is tested above, this is what a feature adds.
     let mut eigen = crate::cargo();
     eigen.arg("test").args(EIGEN).arg("--no-fail-fast").env("FOVEATE_PYTHON", python::oracle()?);

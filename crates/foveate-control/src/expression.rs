@@ -7,7 +7,8 @@
 //! factor  = - factor, number, SENSOR, SENSOR[INDEX], time, effort, (formula), abs(…), exp(…), sqrt(…), min(…, …), max(…, …)
 //! ```
 //!
-//! `time` is the simulated time of the episode in seconds, `effort` the mean square of the controls.
+//! SENSOR is a name of letters, digits, `_` and `.`, or any name in quotes: `"walker/torso_touch"[0]`, `'imu-gyro'[2]`.
+//! `time` is the simulated time of the episode in seconds, `effort` the mean square of the controls; in quotes, they are sensors.
 
 use std::fmt;
 
@@ -235,6 +236,7 @@ impl Parser<'_> {
             }
             Some(c) if c.is_ascii_digit() || c == '.' => self.number()?,
             Some(c) if c.is_alphabetic() || c == '_' => self.named(depth)?,
+            Some(quote @ ('"' | '\'')) => self.quoted(quote)?,
             _ => return Err(self.wrong("a number, a sensor or a bracket is missing")),
         }
         if negative {
@@ -294,23 +296,38 @@ impl Parser<'_> {
         match name.as_str() {
             "time" => self.operations.push(Operation::Time),
             "effort" => self.operations.push(Operation::Effort),
-            _ => {
-                let mut index = 0;
-                if self.take('[') {
-                    self.peek();
-                    let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
-                    index = self.rest()[..digits].parse().map_err(|_| self.wrong("an index is missing"))?;
-                    self.at += digits;
-                    self.expect(']')?;
-                }
-                let known = self.sensors.iter().position(|sensor| *sensor == name);
-                let sensor = known.unwrap_or(self.sensors.len());
-                if known.is_none() {
-                    self.sensors.push(name);
-                }
-                self.operations.push(Operation::Sensor(sensor, index));
-            }
+            _ => self.sensor(name)?,
         }
+        Ok(())
+    }
+
+    /// A name in quotes.
+    fn quoted(&mut self, quote: char) -> Result<(), ExpressionError> {
+        let rest = &self.rest()[1..];
+        let Some(end) = rest.find(quote) else {
+            return Err(self.wrong(format_args!("this name has no second {quote}")));
+        };
+        let name = rest[..end].to_owned();
+        self.at += end + 2;
+        self.sensor(name)
+    }
+
+    /// The rest of a sensor after its name.
+    fn sensor(&mut self, name: String) -> Result<(), ExpressionError> {
+        let mut index = 0;
+        if self.take('[') {
+            self.peek();
+            let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
+            index = self.rest()[..digits].parse().map_err(|_| self.wrong("an index is missing"))?;
+            self.at += digits;
+            self.expect(']')?;
+        }
+        let known = self.sensors.iter().position(|sensor| *sensor == name);
+        let sensor = known.unwrap_or(self.sensors.len());
+        if known.is_none() {
+            self.sensors.push(name);
+        }
+        self.operations.push(Operation::Sensor(sensor, index));
         Ok(())
     }
 }
@@ -321,7 +338,13 @@ mod tests {
 
     fn value(text: &str) -> f64 {
         let mut formula = Expression::parse(text).unwrap_or_else(|error| panic!("{error}"));
-        let known = [("vel", vec![3.0, 4.0, -5.0]), ("height", vec![0.5])];
+        let known = [
+            ("vel", vec![3.0, 4.0, -5.0]),
+            ("height", vec![0.5]),
+            ("walker/torso_touch", vec![7.0, 8.0]),
+            ("imu-gyro", vec![9.0]),
+            ("time", vec![11.0]),
+        ];
         let sensors: Vec<Vec<f64>> = formula
             .sensors()
             .iter()
@@ -347,6 +370,9 @@ mod tests {
             ("max(abs(vel[2]), time)", 5.0),
             ("sqrt(vel*vel + vel[1]*vel[1])", 5.0),
             ("exp(0) + time", 3.0),
+            ("\"walker/torso_touch\"[1] - 'imu-gyro'", -1.0),
+            ("-'imu-gyro' * \"height\" + height", -4.0),
+            ("'time' + time", 13.0),
         ] {
             assert!((value(text) - expect).abs() < 1e-12, "{text}: {}", value(text));
         }
@@ -364,6 +390,9 @@ mod tests {
             ("1e999", "no number at character 1"),
             ("vel[x]", "an index is missing at character 5"),
             ("vel[99999999999999999999]", "an index is missing"),
+            ("1 + 'imu-gyro", "no second ' at character 5"),
+            ("\"vel\"[x]", "an index is missing at character 7"),
+            ("'vel'(1)", "does not belong to it at character 6"),
             ("sin(1)", "no function \"sin\""),
             ("min(1)", "',' is missing at character 6"),
             ("1 < 2 < 3", "does not belong"),

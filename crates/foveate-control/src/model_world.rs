@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use foveate_core::{
     Action, ActionSpace, Env, EnvError, EnvSpec, Fact, ImageBuf, Observation, Rng, Seed, Step,
 };
-use foveate_mujoco::{Camera, Data, Model, MujocoError, Sensor, View};
+use foveate_mujoco::{Camera, Data, Keyframe, Model, MujocoError, Sensor, View};
 use foveate_render::{RenderError, RenderSettings, Renderer, Scene};
 
 use crate::drawing::{Drawing, Failure};
@@ -30,6 +30,8 @@ pub struct ModelConfig {
     pub max_steps: usize,
     /// Largest random change of every position at the start.
     pub noise: f64,
+    /// Name or number of the keyframe in which episodes start; `None` for the model's initial state.
+    pub keyframe: Option<String>,
     /// The reward of an action, after it.
     pub reward: Option<Expression>,
     /// Terminates an episode when it is above 0.
@@ -46,6 +48,7 @@ impl Default for ModelConfig {
             repeat: 1,
             max_steps: 1000,
             noise: 0.01,
+            keyframe: None,
             reward: None,
             end: None,
         }
@@ -129,7 +132,8 @@ pub enum ModelError {
 /// * reward: [`ModelConfig::reward`], 0 without one
 /// * end: terminated when [`ModelConfig::end`] is above 0, truncated after [`ModelConfig::max_steps`] actions
 ///
-/// An episode begins in the model's initial state, every position changed by a random number of the episode's seed. A value of the
+/// An episode begins in the model's initial state or in [`ModelConfig::keyframe`], every position changed by a random number of the
+/// episode's seed; quaternions are unit ones. A value of the
 /// formulas that is not finite, and a simulation that diverges, are errors of that step.
 pub struct ModelWorld {
     config: ModelConfig,
@@ -139,6 +143,7 @@ pub struct ModelWorld {
     shown: ShownParts,
     formulas: [Option<Formula>; 2],
     random: Rng,
+    keyframe: Option<Keyframe>,
     runge_kutta: bool,
     steps: usize,
     running: bool,
@@ -244,6 +249,7 @@ impl ModelWorld {
             shown: ShownParts::new(config.shown, numbers, config.size),
             formulas,
             random: Seed::root(0).rng(),
+            keyframe: config.keyframe.as_ref().map(|name| model.keyframe(name)).transpose()?,
             runge_kutta: model.is_runge_kutta(),
             steps: 0,
             running: false,
@@ -270,15 +276,19 @@ impl ModelWorld {
     }
 
     fn begin(&mut self) -> Result<(), Failure> {
-        self.data.reset()?;
+        match self.keyframe {
+            Some(keyframe) => self.data.reset_to(keyframe)?,
+            None => self.data.reset()?,
+        }
         let noise = self.config.noise;
+        let mut positions = self.data.positions().to_vec();
         if noise > 0.0 {
-            let mut positions = self.data.positions().to_vec();
             for position in &mut positions {
                 *position += self.random.uniform(-noise, noise);
             }
-            self.data.set_positions(&positions)?;
         }
+        self.data.model().normalize(&mut positions)?;
+        self.data.set_positions(&positions)?;
         self.data.forward()?;
         self.look()
     }

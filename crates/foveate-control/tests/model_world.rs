@@ -94,6 +94,48 @@ fn a_model_is_a_world() {
 }
 
 #[test]
+fn episodes_start_in_a_keyframe_and_quaternions_are_unit_ones() {
+    let Some(library) = library() else { return };
+    let xml = r#"<mujoco><worldbody><body pos="0 0 1"><freejoint/><geom size=".1"/></body>
+        <body><joint name="hinge" axis="0 1 0"/><geom size=".1" pos="1 0 0"/></body></worldbody>
+        <actuator><motor joint="hinge"/></actuator>
+        <sensor><jointpos name="robot/hinge-angle" joint="hinge"/></sensor>
+        <keyframe><key qpos="0 0 1 1 0 0 0 0"/><key name="up" qpos="0 0 3 3 0 4 0 0.5" qvel="0 0 0 0 0 0 2"/></keyframe></mujoco>"#;
+    let model = Model::from_xml(&library, "toy", xml).expect("a model");
+    let start = |keyframe: Option<&str>, noise: f64| {
+        let config = ModelConfig {
+            keyframe: keyframe.map(Into::into),
+            noise,
+            reward: Some(formula("'robot/hinge-angle'[0]")),
+            ..ModelConfig::default()
+        };
+        let mut env = ModelWorld::new("mjcf:toy.xml", &model, config).expect("a world");
+        env.reset(Some(3));
+        let numbers = env.observation().numbers().expect("numbers").to_vec();
+        let reward = env.step(Action::Continuous(&[0.0])).expect("an action").reward;
+        (numbers, reward)
+    };
+    for noise in [0.0, 0.3] {
+        for keyframe in [None, Some("0"), Some("1"), Some("up")] {
+            let (numbers, _) = start(keyframe, noise);
+            let norm: f32 = numbers[3..7].iter().map(|x| x * x).sum();
+            assert!((norm - 1.0).abs() < 1e-6, "{keyframe:?}: {numbers:?}");
+        }
+    }
+    let (numbers, reward) = start(Some("up"), 0.0);
+    assert_eq!(numbers[..8], [0.0, 0.0, 3.0, 0.6, 0.0, 0.8, 0.0, 0.5]);
+    assert_eq!(numbers[14], 2.0, "its velocities, too");
+    assert!((0.5..0.6).contains(&reward), "{reward}");
+    assert_eq!(start(Some("1"), 0.0), (numbers, reward));
+    assert_eq!(start(None, 0.0).0[2], 1.0);
+    for missing in ["2", "down", "-1", ""] {
+        let config = ModelConfig { keyframe: Some(missing.into()), ..ModelConfig::default() };
+        let said = ModelWorld::new("mjcf:toy.xml", &model, config).err().expect(missing).to_string();
+        assert!(said == format!("toy has no keyframe {missing:?}"), "{said}");
+    }
+}
+
+#[test]
 fn a_formula_ends_episodes() {
     let Some(library) = library() else { return };
     let config = ModelConfig { end: Some(formula("time > 0.095")), noise: 0.0, ..ModelConfig::default() };

@@ -15,13 +15,17 @@ use crate::gymnasium::tell;
 const PREFIX: &str = "mjcf:";
 
 /// Options by name: default and description.
-const OPTIONS: [(&str, &str); 11] = [
+const OPTIONS: [(&str, &str); 12] = [
     ("camera", "name of the camera (default: the model's first)"),
     ("size", "of the picture in pixels, a side or WIDTHxHEIGHT, 1 to 2048 (default: 100)"),
     ("antialias", "whether edges in the picture are smooth; false is faster (default: true)"),
     ("repeat", "steps of the simulation for which an action is held, 1 to 1000 (default: 1)"),
     ("steps", "actions after which an episode is truncated, 1 to 1000000 (default: 1000)"),
     ("noise", "largest random change of every position at the start, 0 to 10 (default: 0.01)"),
+    (
+        "keyframe",
+        "in which episodes start, its name or its number from 0 (default: the model's initial state)",
+    ),
     ("reward", "of an action: a sensor, or a formula as in torso_velocity[0] - 0.1*effort (default: 0)"),
     ("end", "a formula that terminates the episode when it is above 0, as in height < 0.3 (default: never)"),
     ("start_timeout", "seconds that compiling the model may take, 1 to 3600 (default: 8)"),
@@ -58,6 +62,7 @@ pub(crate) static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
         "repeat",
         "steps",
         "noise",
+        "keyframe",
         "reward",
         "end",
         "start_timeout",
@@ -121,6 +126,7 @@ fn config(request: &EnvRequest) -> Result<(ModelConfig, Limits), EnvError> {
             "repeat" => config.repeat = given.count(ModelWorld::MOST_REPEATS as usize)? as u32,
             "steps" => config.max_steps = given.count(ModelWorld::MOST_STEPS)?,
             "noise" => config.noise = given.number([0.0, 10.0])?,
+            "keyframe" => config.keyframe = Some(given.text.to_owned()),
             "reward" => config.reward = Some(formula()?),
             "end" => config.end = Some(formula()?),
             "start_timeout" => limits.seconds = given.count(3600)? as u32,

@@ -240,7 +240,7 @@ pub static PRESETS: Registry<Preset> = Registry::new(
         },
         &Preset {
             name: "control-iap",
-            summary: "DeepMind Control from distracting pixels: IAP with ReLU attention, taught by an agent that sees numbers",
+            summary: "DeepMind Control from distracting pixels: IAP with ReLU attention; it needs a teacher that sees numbers, and control-ppo trains one",
             agent: "iap",
             open: true,
             text: include_str!("../presets/control-iap.toml"),

@@ -147,6 +147,17 @@ fn not_for(preset: &Preset, id: &str, world: &WorldDescriptor) -> String {
     )
 }
 
+/// The presets of a world that learn without an expert or a teacher.
+pub(crate) fn presets_without_expert(world: &WorldDescriptor) -> Result<Vec<&'static str>, RunError> {
+    let mut names = vec![];
+    for preset in world.presets.iter().filter_map(|name| PRESETS.get(name)) {
+        if !learners(preset)?.iter().any(|learner| learner == "imitation") {
+            names.push(preset.name);
+        }
+    }
+    Ok(names)
+}
+
 /// The default preset of a world.
 ///
 /// # Errors

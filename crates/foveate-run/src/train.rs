@@ -25,9 +25,11 @@ use crate::cluster::Cluster;
 use crate::config::{AgentSection, TrainConfig};
 use crate::cost::Cost;
 use crate::error::RunError;
+use crate::fit;
 use crate::initial;
 use crate::parallel_student::ParallelStudent;
 use crate::progress::{Note, RunName, TrainObserver};
+use crate::suggest;
 use crate::teacher;
 use crate::trust::{Trust, is_native};
 use crate::weights::AgentFile;
@@ -262,11 +264,8 @@ fn taught(
     let mut action = vec![0.0; env.spec().action.len()];
     if imitates {
         match env.expert(&mut action) {
-            Err(error @ EnvError::NoExpert { .. }) => {
-                let why = format!(
-                    "{error}; {} does without one, and recipe.teacher = {{ weights = \"FILE\" }} names a trained agent to ask",
-                    Setting::Preset.to("evolution")
-                );
+            Err(EnvError::NoExpert { env: error }) => {
+                let why = no_expert(&error, &config.env.id)?;
                 return Err(RunError::BadRequest { why });
             }
             asked => asked?,
@@ -276,6 +275,21 @@ fn taught(
         env.derivatives(&action, &mut StepDerivatives::default())?;
     }
     Ok(Some(Box::new(ParallelStudent::new(registry::student(&config.agent.name, settings)?, threads))))
+}
+
+/// What to do in the world `id` without an expert; `env` is what its error calls it.
+fn no_expert(env: &str, id: &str) -> Result<String, RunError> {
+    let teacher = "name a trained agent to ask as recipe.teacher = { weights = \"FILE\" }";
+    let without: Vec<String> =
+        fit::presets_without_expert(foveate_registry::world(id).map_err(suggest::named)?)?
+            .iter()
+            .map(|preset| Setting::Preset.to(preset).to_string())
+            .collect();
+    let or = match &*without {
+        [] => String::new(),
+        presets => format!(", or learn without one: {}", presets.join(" or ")),
+    };
+    Ok(format!("{env} has no expert to learn from; {teacher}{or}"))
 }
 
 #[cfg(test)]

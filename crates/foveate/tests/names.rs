@@ -38,9 +38,7 @@ fn document() -> String {
     let worlds = WORLDS.iter().map(|world| {
         let solved = world.solved_at.map_or_else(String::new, |score| score.to_string());
         vec![
-            code(
-                &world.family.map_or_else(|| world.name.to_owned(), |family| format!("{}ID", family.prefix)),
-            ),
+            code(world.name),
             world.summary.into(),
             codes(world.pictures.iter().map(|picture| picture.name)),
             codes(world.variants.iter().map(|variant| variant.name)),

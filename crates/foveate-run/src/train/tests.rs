@@ -275,3 +275,56 @@ fn the_real_parts_fit_together() {
         assert!(outcome.folder.join(file).is_file(), "{file}");
     }
 }
+
+/// A task of DeepMind Control has no expert, so its preset that imitates needs a teacher: it says so, names presets that need none,
+/// and starts with one.
+#[test]
+fn every_preset_of_a_task_of_control_starts() {
+    use crate::config::UserSettings;
+    use crate::fit::{configure, presets_without_expert};
+    use crate::trust::WorldFlags;
+
+    let Some(python) = foveate_toy::needs::worlds_python() else { return };
+    let environment = Path::new(&python).ancestors().nth(2).expect("an environment").display().to_string();
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut started = 0;
+    for world in foveate_registry::WORLDS.iter().filter(|world| world.needs_library && world.family.is_none())
+    {
+        let configured = |preset: &str, sets: &[&str]| {
+            let always = [format!("env.id={}", world.name), format!("env.options.library={environment:?}")];
+            let sets: Vec<&str> = always.iter().map(String::as_str).chain(sets.iter().copied()).collect();
+            let said = UserSettings::read(None, &sets, &WorldFlags::default()).expect("good settings");
+            configure(Some(preset), &said)
+                .unwrap_or_else(|error| panic!("{} {preset}: {error}", world.name))
+                .config
+        };
+        let start = |config: &TrainConfig| Parts::of(config, folder.path()).map(drop);
+        let alone = presets_without_expert(world).expect("good presets");
+        for preset in world.presets {
+            started += 1;
+            match start(&configured(preset, &[])) {
+                Ok(()) => continue,
+                Err(error) => {
+                    let said = error.to_string();
+                    assert!(!alone.contains(preset), "{}: {preset}: {said}", world.name);
+                    assert!(said.contains("has no expert") && said.contains("recipe.teacher"), "{said}");
+                    assert!(alone.iter().all(|other| said.contains(&format!("preset {other}"))), "{said}");
+                }
+            }
+            // What the preset with a teacher is for: a network that control-ppo trained, here an untrained one.
+            let ppo = configured("control-ppo", &[]);
+            let settings = ppo.agent.settings().expect("good settings");
+            let seed = foveate_core::Seed::root(1);
+            let params = registry::initial_params(&ppo.agent.name, &settings, registry::Init::Torch, seed)
+                .expect("drawn");
+            let file = folder.path().join(format!("{}.safetensors", world.name));
+            AgentFile::new(&ppo.agent.name, &settings, params)
+                .expect("they fit")
+                .save(&file)
+                .expect("written");
+            let teacher = format!("recipe.teacher={{ weights = {:?} }}", file.display().to_string());
+            start(&configured(preset, &[&teacher])).unwrap_or_else(|error| panic!("{preset}: {error}"));
+        }
+    }
+    assert!(started >= 20, "{started}");
+}
