@@ -172,6 +172,10 @@ fn faults(shown: &Shown, known: &Known<'_>) -> Vec<String> {
                 error.kind(),
                 ErrorKind::MissingRequiredArgument | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
             );
+            // A sentence may name a flag without its value.
+            let begun = begun
+                || (error.kind() == ErrorKind::InvalidValue
+                    && arguments.last().is_some_and(|word| word.starts_with("--")));
             let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
             let fine = asked || (begun && !block);
             return if fine {

@@ -82,6 +82,57 @@ fn document() -> String {
     text
 }
 
+/// The number that stands for a word or digits.
+fn counted(word: &str) -> Option<usize> {
+    const WORDS: [&str; 13] = [
+        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+        "twelve",
+    ];
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    WORDS.iter().position(|known| *known == word).or_else(|| word.parse().ok())
+}
+
+/// Numbers directly in front of `noun` in a text.
+fn counts(text: &str, noun: &str) -> Vec<usize> {
+    let before = text.match_indices(noun).filter_map(|(at, _)| text[..at].split_whitespace().next_back());
+    before.filter_map(counted).collect()
+}
+
+/// What a document counts, and how many the registries have.
+#[test]
+fn documents_count_what_the_registries_have() {
+    let of_control = WORLDS.iter().filter(|world| world.summary.contains("(DeepMind Control;")).count();
+    let whole = [
+        ("shifts](", SHIFTS.len()),
+        ("evolution strategies", foveate::evolve::STRATEGIES.len()),
+        ("voting kernels](", foveate::agents::voting::KERNELS.len()),
+        ("tasks of DeepMind Control](", of_control),
+        ("tasks of the [DeepMind Control suite]", of_control),
+        ("analyses, each", foveate::run::explain::Analysis::ALL.len()),
+    ];
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut texts =
+        vec![("README.md".into(), fs::read_to_string(folder.join("README.md")).expect("README.md"))];
+    for entry in fs::read_dir(folder.join("docs")).expect("docs/") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_some_and(|end| end == "md") {
+            texts.push((path.display().to_string(), fs::read_to_string(&path).expect("a document")));
+        }
+    }
+    for (noun, expect) in whole {
+        let found: Vec<(&str, usize)> = texts
+            .iter()
+            .flat_map(|(name, text): &(String, String)| {
+                counts(text, noun).into_iter().map(move |n| (&**name, n))
+            })
+            .collect();
+        assert!(!found.is_empty(), "no document counts {noun}; does this test still read them?");
+        let wrong: Vec<_> = found.iter().filter(|(_, n)| *n != expect).collect();
+        assert!(wrong.is_empty(), "there are {expect} {noun}; {wrong:?}");
+    }
+    assert_eq!(counts("under [22 shifts](a), Twelve shifts](b) and shifts](c)", "shifts]("), [22, 12]);
+}
+
 #[test]
 fn the_page_of_names_is_that_of_the_registries() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/names.md");
