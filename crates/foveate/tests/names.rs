@@ -103,7 +103,7 @@ fn counts(text: &str, noun: &str) -> Vec<usize> {
 fn documents_count_what_the_registries_have() {
     let of_control = WORLDS.iter().filter(|world| world.summary.contains("(DeepMind Control;")).count();
     let whole = [
-        ("shifts](", SHIFTS.len()),
+        ("shifts](", SHIFTS.iter().count()),
         ("evolution strategies", foveate::evolve::STRATEGIES.len()),
         ("voting kernels](", foveate::agents::voting::KERNELS.len()),
         ("tasks of DeepMind Control](", of_control),
