@@ -319,7 +319,7 @@ impl LoadedAgent {
 
     /// Analyses the heads of an agent that attends to the cells of a picture, and writes figures and numbers.
     ///
-    /// Where a game's actions may stick and nothing says how often, `sticky` makes them stick as in [`STICKY`]: a game that
+    /// Where a game's actions may stick and nothing says how often, `sticky` makes them stick with probability 0.25: a game that
     /// goes the same way each time says little about an agent.
     ///
     /// # Errors
@@ -354,7 +354,7 @@ impl LoadedAgent {
 }
 
 /// The option of a world whose actions may stick, and the probability that ALE's v5 games have.
-pub const STICKY: (&str, &str) = ("sticky", "0.25");
+const STICKY: (&str, &str) = ("sticky", "0.25");
 
 /// Makes the actions of a game stick, if it has that option, nothing sets it and `wanted`; returns the probability with which
 /// they stick, `None` where there is no such option.
