@@ -50,6 +50,9 @@ pub struct TrainConfig {
     pub recipe: Recipe,
 }
 
+/// Options of worlds that name files or folders.
+const FILES: [&str; 2] = ["data", "library"];
+
 /// The world to train in.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -114,6 +117,22 @@ impl EnvSection {
             ..EnvRequest::default()
         };
         FileWorld::new(asked, &*self.origin.file).accept(&self.origin.flags)
+    }
+
+    /// Names the files of its options by their whole paths: a run is also used from other folders than that in which it began.
+    fn make_files_absolute(&mut self) -> Result<(), RunError> {
+        for (name, value) in &mut self.options {
+            if let (true, Value::String(path)) = (FILES.contains(&&**name), &mut *value)
+                && Path::new(&**path).exists()
+            {
+                let whole = std::path::absolute(&**path).map_err(RunError::io("read", Path::new(&**path)))?;
+                // A path that is no text stays as it is.
+                if let Some(whole) = whole.to_str() {
+                    *value = Value::String(whole.to_owned());
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Sets the file that the section came from, and the world's flags of the command line.

@@ -58,7 +58,7 @@ pub enum RunError {
     /// A file requests a world that may run code, and whoever asked for the job has not accepted it; see
     /// [`crate::trust`].
     #[error(
-        "{file} asks for the world {what}, which is Python code that would run with your rights; if you trust it, {}",
+        "{file} asks for the world {what}, which is {code} that would run with your rights; if you trust it, {}",
         how_to_trust(missing.as_ref())
     )]
     Untrusted {
@@ -66,6 +66,8 @@ pub enum RunError {
         file: String,
         /// The world, with the options that choose code.
         what: String,
+        /// What would run: `Python code`.
+        code: &'static str,
         /// The settings that name it; `None` if they cannot be named in this job, or not readably.
         missing: Option<Hint>,
     },

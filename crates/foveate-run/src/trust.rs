@@ -183,7 +183,12 @@ fn untrusted(file: &str, request: &EnvRequest, flags: &WorldFlags) -> RunError {
     let risky: Vec<String> = risky.map(|(name, value)| format!("{name}={value}")).collect();
     let with = if risky.is_empty() { String::new() } else { format!(" with {}", risky.join(", ")) };
     let what = shown(&format!("{}{with}", request.id));
-    RunError::Untrusted { file: file.to_owned(), what, missing: flags.missing(request) }
+    let code = match WORLDS.get(&request.id) {
+        Some(world) if world.needs_library && risky.is_empty() => "a model and MuJoCo's native code",
+        Some(world) if world.needs_library => "a native library: code",
+        _ => "Python code",
+    };
+    RunError::Untrusted { file: file.to_owned(), what, code, missing: flags.missing(request) }
 }
 
 /// `text` for a message: invisible characters are escaped, and long texts are truncated.

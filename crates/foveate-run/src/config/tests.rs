@@ -301,3 +301,23 @@ fn another_strategy_has_settings_of_its_own() {
     let sets = ["recipe.algorithm=simple-ga", "recipe.stage.0.population=48"];
     assert_eq!(stages("evolution", &sets)[0].1["population"].as_integer(), Some(48), "what the user says");
 }
+
+#[test]
+fn files_of_options_are_stored_with_their_whole_paths() {
+    // The folder of this crate is the current one.
+    let stored = |data: &str| {
+        let set = ["env.id=digits".to_owned(), format!("env.options.data={data:?}")];
+        let config = UserSettings::read(None, &set, &WorldFlags::default())
+            .expect("settings")
+            .config("digits", Table::new());
+        config.expect("a configuration").env.options["data"].as_str().expect("text").to_owned()
+    };
+    let here = std::env::current_dir().expect("a folder");
+    assert_eq!(Path::new(&stored("src")), here.join("src"));
+    assert_eq!(stored("none-of-ours"), "none-of-ours", "what is not there stays");
+    // A run of before keeps what it has.
+    let text = TrainConfig::load("digits", None, &["env.options.data=src"]).expect("fine").to_toml();
+    let old = text.replace(&here.join("src").display().to_string(), "src");
+    let old = TrainConfig::of_text(&old, Path::new("config.toml")).expect("fine");
+    assert_eq!(old.env.options["data"].as_str(), Some("src"));
+}

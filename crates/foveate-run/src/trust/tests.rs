@@ -60,7 +60,11 @@ fn files_may_name_native_worlds_alone() {
         let file = [(option, "/tmp/evil.so"), ("repeat", "2")];
         for own in [nothing.clone(), named(world, &[])] {
             let said = asked(world, &file).accept(&own).expect_err("a library is code").to_string();
-            assert!(said.contains("library=/tmp/evil.so"), "{said}");
+            assert!(
+                said.contains("library=/tmp/evil.so, which is a native library: code that would run"),
+                "{said}"
+            );
+            assert!(!said.contains("Python"), "{said}");
         }
         let said =
             asked(world, &file).accept(&named(world, &[(option, "/opt/mujoco")])).expect("the user's own");
