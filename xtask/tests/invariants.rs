@@ -261,6 +261,22 @@ fn against(power: &Power, sources: &[Source]) -> Vec<String> {
     wrong
 }
 
+/// A test that lacks something says so through `foveate_toy::needs`, which records it; printing alone would pass for a success.
+#[test]
+fn skipped_tests_are_recorded() {
+    let mut files = vec![];
+    for name in crates() {
+        files_with("rs", &root().join("crates").join(name), &mut files);
+    }
+    let silent: Vec<String> = files
+        .into_iter()
+        .filter(|file| !file.ends_with("foveate-toy/src/needs.rs"))
+        .filter(|file| fs::read_to_string(file).expect("readable").contains("eprintln!(\"skipped"))
+        .map(|file| file.display().to_string())
+        .collect();
+    assert!(silent.is_empty(), "use foveate_toy::needs::skip in {}", silent.join(", "));
+}
+
 #[test]
 fn only_some_crates_touch_the_machine() {
     let sources = all_sources();
@@ -346,15 +362,15 @@ fn against_lines(path: &str, text: &str) -> Vec<String> {
     lines.map(|(number, line)| format!("{path}:{number}: {}", line.trim())).collect()
 }
 
-/// The Python sources in a folder.
-fn python_sources(folder: &Path, found: &mut Vec<PathBuf>) {
+/// The files of one kind in a folder.
+fn files_with(kind: &str, folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in
         fs::read_dir(folder).expect("a folder of sources").map(|entry| entry.expect("an entry").path())
     {
         let ending = entry.extension().and_then(|ending| ending.to_str());
         if entry.is_dir() {
-            python_sources(&entry, found);
-        } else if ending == Some("py") {
+            files_with(kind, &entry, found);
+        } else if ending == Some(kind) {
             found.push(entry);
         }
     }
@@ -368,7 +384,7 @@ fn messages_of_libraries_name_no_flags() {
     let mut wrong: Vec<String> = of_libraries.flat_map(against_messages).collect();
     let mut others = Vec::new();
     for name in crates().iter().filter(|name| !COMMANDS.contains(&name.as_str())) {
-        python_sources(&root().join("crates").join(name).join("src"), &mut others);
+        files_with("py", &root().join("crates").join(name).join("src"), &mut others);
     }
     assert!(others.len() > 5, "only {others:?} found; does this test still find the workers?");
     for path in others {

@@ -29,18 +29,16 @@ struct Shown {
 /// Words as a shell splits them, and the comment; `None` where a quote has no end.
 fn words(line: &str) -> Option<(Vec<String>, String)> {
     let (mut all, mut word, mut quote) = (vec![], None::<String>, None);
-    let mut letters = line.char_indices();
-    while let Some((at, letter)) = letters.next() {
+    for (at, letter) in line.char_indices() {
         match (quote, letter) {
             (Some(open), letter) if letter == open => quote = None,
-            (Some(_), letter) => word.get_or_insert_default().push(letter),
             (None, '\'' | '"') => {
                 quote = Some(letter);
                 word.get_or_insert_default();
             }
             (None, '#') if word.is_none() => return Some((all, line[at + 1..].trim().to_owned())),
             (None, letter) if letter.is_whitespace() => all.extend(word.take()),
-            (None, letter) => word.get_or_insert_default().push(letter),
+            (_, letter) => word.get_or_insert_default().push(letter),
         }
     }
     all.extend(word);

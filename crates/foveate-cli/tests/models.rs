@@ -9,9 +9,11 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::Dir;
+use foveate::run::clock::Wall;
+use foveate_toy::needs::worlds_python;
 
 /// Seconds that a compilation may take in these tests.
 const SECONDS: &str = "2";
@@ -19,14 +21,6 @@ const SECONDS: &str = "2";
 const THREADS: usize = 4;
 /// A process with more memory than this has no bound, in KiB.
 const MOST_MEMORY: u64 = 1 << 20;
-
-fn worlds_python() -> Option<PathBuf> {
-    let python = std::env::var_os("FOVEATE_WORLDS_PYTHON").map(PathBuf::from);
-    if python.is_none() {
-        eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with mujoco; run cargo xtask test");
-    }
-    python
-}
 
 /// The folder of the environment of a Python.
 fn environment(python: &Path) -> &Path {
@@ -71,7 +65,7 @@ fn hostile_models_are_one_line() {
 /// Whether a model runs; a model that is refused says so in one line.
 fn check(dir: &Dir, python: &Path, model: &Path) -> bool {
     let name = model.file_name().expect("a name").to_string_lossy().into_owned();
-    let start = Instant::now();
+    let start = Wall::start();
     let mut command =
         eval(dir, python, model, &["--option", &format!("start_timeout={SECONDS}"), "--workers", "1"]);
     let mut child =
@@ -88,7 +82,7 @@ fn check(dir: &Dir, python: &Path, model: &Path) -> bool {
             break status;
         }
         most = most.max(peak(child.id()));
-        if start.elapsed() > Duration::from_secs(60) {
+        if start.elapsed() > Duration::from_mins(1) {
             child.kill().expect("a child");
             child.wait().expect("a child");
             panic!("{name} hangs");
@@ -145,7 +139,7 @@ fn ctrl_c_ends_a_compilation() {
             .spawn()
             .expect("it starts");
     let children = format!("/proc/{0}/task/{0}/children", child.id());
-    let start = Instant::now();
+    let start = Wall::start();
     while cfg!(target_os = "linux")
         && std::fs::read_to_string(&children).is_ok_and(|all| all.is_empty())
         && start.elapsed() < Duration::from_secs(30)
@@ -154,7 +148,7 @@ fn ctrl_c_ends_a_compilation() {
     }
     let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
     assert!(interrupted.success());
-    let asked = Instant::now();
+    let asked = Wall::start();
     while child.try_wait().expect("a child").is_none() {
         if asked.elapsed() > Duration::from_secs(30) {
             child.kill().expect("a child");

@@ -194,10 +194,8 @@ fn vizdoom() {
 /// seeds, and videos of the right size and length in which something changes.
 #[track_caller]
 fn check(name: &str) {
-    let (Some(worlds), Some(decoder)) =
-        (std::env::var_os("FOVEATE_WORLDS_PYTHON"), std::env::var_os("FOVEATE_PYTHON"))
+    let (Some(worlds), Some(decoder)) = (foveate_toy::needs::worlds_python(), foveate_toy::needs::python())
     else {
-        eprintln!("skipped: FOVEATE_WORLDS_PYTHON names no Python with these worlds; run cargo xtask test");
         return;
     };
     let World(_, flags, agent, steps, per_frame) =

@@ -39,7 +39,7 @@ type Listener = Option<Py<PyAny>>;
 fn run<T: Send>(
     py: Python<'_>,
     of_policy: &[Raised],
-    listener: &Listener,
+    listener: Option<&Py<PyAny>>,
     job: impl FnOnce(&Stop, &Events) -> Result<T, RunError> + Send,
 ) -> PyResult<T> {
     let mut signal: Option<PyErr> = None;
@@ -51,7 +51,7 @@ fn run<T: Send>(
                 turn += 1;
                 let checked = Python::attach(|py| {
                     py.check_signals()?;
-                    listener.as_ref().map_or(Ok(()), |listener| events.tell(py, listener, Some(turn)))
+                    listener.map_or(Ok(()), |listener| events.tell(py, listener, Some(turn)))
                 });
                 if let Err(error) = checked {
                     signal.get_or_insert(error);
@@ -140,7 +140,7 @@ pub(crate) fn evaluate(
     } else {
         Seeds::Stream { seed, episodes }
     };
-    let report = run(py, raised.as_slice(), &listener, |stop, events| {
+    let report = run(py, raised.as_slice(), listener.as_ref(), |stop, events| {
         events.count(stop);
         let (env, agent) = (worlds::make(world.clone())?, tested.agent()?);
         let how = Evaluation { seeds, workers, max_steps, draw_actions, stop: stop.clone() };
@@ -181,7 +181,7 @@ pub(crate) fn stress(
         .map(|Driver { name, tested, labels, .. }| Contender { name, tested, source: labels.weights })
         .collect();
     let (variants, shifts, levels, at) = rows;
-    let (table, _) = run(py, &[], &listener, |stop, events| {
+    let (table, _) = run(py, &[], listener.as_ref(), |stop, events| {
         events.count(stop);
         let levels = severities(&levels)?;
         let conditions = conditions(&request, &variants, &shifts, &levels, at)?;
@@ -190,7 +190,9 @@ pub(crate) fn stress(
             StressRequest { world, agents, conditions, seed, episodes, workers, max_steps, folder: None };
         run_stress(&request, stop, &mut |Progress { done, of, agent, condition, .. }| {
             // What a function raised is the error of its row, which is over.
-            raised_by.iter().for_each(|slot| drop(take(slot)));
+            for slot in &raised_by {
+                drop(take(slot));
+            }
             events.add(json!({ "event": "row", "done": done, "of": of, "agent": agent, "row": condition }));
         })
     })
@@ -214,7 +216,7 @@ pub(crate) fn explain(
     let (seed, episodes, decisions, untrained) = size;
     // Of a function there is no untrained one.
     let untrained = if raised.is_some() { 0 } else { untrained };
-    let report = run(py, raised.as_slice(), &listener, |stop, events| {
+    let report = run(py, raised.as_slice(), listener.as_ref(), |stop, events| {
         let (env, agent) = (worlds::make(world)?, tested.agent()?);
         let explanation = Explanation { seed, episodes, decisions, untrained, max_steps, workers, out: &out };
         run_report(&explanation.request(&*env, &*agent, labels), stop, &mut |now| {
@@ -240,7 +242,7 @@ pub(crate) fn watch(
 ) -> PyResult<(usize, usize, f64, bool)> {
     let Driver { tested, labels, world, raised, .. } = driver(py, who, world)?;
     let (seed, episode) = episode;
-    let report = run(py, raised.as_slice(), &listener, |stop, events| {
+    let report = run(py, raised.as_slice(), listener.as_ref(), |stop, events| {
         let (env, agent) = (worlds::make(world)?, tested.agent()?);
         let film = Film { seed, episode, steps, size, out: &out, at, effects };
         run_film(&film.request(&*env, &*agent, labels), stop, &mut |frames| {
@@ -265,7 +267,7 @@ pub(crate) fn train(
     listener: Listener,
 ) -> PyResult<(PathBuf, bool)> {
     let options = TrainOptions { world: world.flags(), preset, config, steps, set, runs, name };
-    let result = run(py, &[], &listener, |stop, events| {
+    let result = run(py, &[], listener.as_ref(), |stop, events| {
         foveate::train_on(options, cluster.map(boxed), &mut OfTraining(events), stop)
     })?;
     Ok((result.folder, result.report.is_some()))
@@ -284,7 +286,7 @@ pub(crate) fn resume(
 ) -> PyResult<(PathBuf, bool)> {
     let trust = if trust { Trust::AnyWorld } else { Trust::NativeWorlds };
     let request = ResumeRequest { folder, workers, videos: None, allow_changes, trust };
-    let result = run(py, &[], &listener, |stop, events| {
+    let result = run(py, &[], listener.as_ref(), |stop, events| {
         resume_on(&request, cluster.map(boxed), &mut OfTraining(events), stop)
     })?;
     Ok((result.folder, result.report.is_some()))

@@ -13,6 +13,8 @@ use crate::arrays;
 use crate::errors::{Kind, caught, raised};
 use crate::world::hold;
 
+type Numbers<'py> = Bound<'py, PyArrayDyn<f64>>;
+
 /// Most bytes of a strategy; more is a typing error.
 const MOST_MEMORY: u64 = 8 << 30;
 
@@ -129,10 +131,7 @@ impl Strategy {
     }
 
     /// Centre of the search, recommended parameters, `float64 [parameters]`.
-    fn means<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyArrayDyn<f64>>, Bound<'py, PyArrayDyn<f64>>)> {
+    fn means<'py>(&self, py: Python<'py>) -> PyResult<(Numbers<'py>, Numbers<'py>)> {
         let one = hold(py, &self.one, "strategy")?;
         let array = |numbers: &[f64]| arrays::array(py, &[numbers.len()], numbers);
         Ok((array(one.evolver.centre())?, array(one.evolver.recommended())?))

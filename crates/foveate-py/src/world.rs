@@ -113,12 +113,14 @@ struct One {
     journal: Journal<Option<u64>>,
 }
 
+/// A reset: its seed, its options, and the number of steps that follow.
+type Reset<S> = (S, Vec<(String, String)>, usize);
+
 /// What happened to a world since its random stream was last seeded, from which another process makes the same state.
 /// `S` is the seed of a reset, or those of a batch with the mask of the worlds that were reset.
 #[derive(Clone)]
 struct Journal<S> {
-    /// Of each reset: its seed, its options, and the number of steps that follow.
-    resets: Vec<(S, Vec<(String, String)>, usize)>,
+    resets: Vec<Reset<S>>,
     /// The numbers of all actions, or their choices.
     actions: Vec<f64>,
     /// Whether something is missing: it was too much to keep, or a step failed midway.
@@ -259,12 +261,7 @@ impl World {
     }
 
     /// Does what happened to another world.
-    fn replay(
-        &self,
-        py: Python<'_>,
-        resets: Vec<(Option<u64>, Vec<(String, String)>, usize)>,
-        actions: Vec<f64>,
-    ) -> PyResult<()> {
+    fn replay(&self, py: Python<'_>, resets: Vec<Reset<Option<u64>>>, actions: Vec<f64>) -> PyResult<()> {
         let mut one = hold(py, &self.one, "world")?;
         let One { lane, action: taken, journal } = &mut *one;
         let width = if self.spec.action.is_discrete() { 1 } else { self.spec.action.len() };
@@ -282,7 +279,8 @@ impl World {
             for (name, value) in &options {
                 lane.reset_option(name, value).map_err(|error| of_world(py, &error))?;
             }
-            caught(py, || py.detach(|| lane.reset(seed)))?;
+            let reset = caught(py, || py.detach(|| lane.reset(seed)))?;
+            reset.map_err(|error| of_world(py, &error))?;
             journal.reset(seed, &options, seed.is_some());
             for numbers in actions.by_ref().take(steps) {
                 if self.spec.action.is_discrete() {

@@ -63,9 +63,9 @@ pub enum RunError {
     )]
     Untrusted {
         /// The file.
-        file: String,
+        file: Box<str>,
         /// The world, with the options that choose code.
-        what: String,
+        what: Box<str>,
         /// What would run: `Python code`.
         code: &'static str,
         /// The settings that name it; `None` if they cannot be named in this job, or not readably.

@@ -117,6 +117,7 @@ struct StatusLine {
     end: Condvar,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "four facts that do not exclude each other")]
 struct State {
     out: Box<dyn Write + Send>,
     /// Returns the columns of the terminal; `None` for a pipe.

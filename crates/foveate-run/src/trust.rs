@@ -188,7 +188,7 @@ fn untrusted(file: &str, request: &EnvRequest, flags: &WorldFlags) -> RunError {
         Some(world) if world.needs_library => "a native library: code",
         _ => "Python code",
     };
-    RunError::Untrusted { file: file.to_owned(), what, code, missing: flags.missing(request) }
+    RunError::Untrusted { file: file.into(), what: what.into(), code, missing: flags.missing(request) }
 }
 
 /// `text` for a message: invisible characters are escaped, and long texts are truncated.

@@ -126,6 +126,7 @@ impl VectorWorld {
     }
 
     /// A copy in which the same episodes run, on as many threads of its own.
+    #[must_use]
     pub fn copy(&self) -> Self {
         let copied = |index| {
             let Slot { lane, action, outcome, .. } = &*self.slot(index);

@@ -388,10 +388,10 @@ fn a_forged_state_is_refused_and_never_panics() {
                     }
                     restored
                 }));
-                match caught {
-                    Err(_) => panic!("{what}: a panic"),
-                    Ok(Err(_)) => assert_eq!(other.state(), fresh, "{what}"),
-                    Ok(Ok(())) => assert!(!resized || any_length, "{what}: taken"),
+                let Ok(restored) = caught else { panic!("{what}: a panic") };
+                match restored {
+                    Err(_) => assert_eq!(other.state(), fresh, "{what}"),
+                    Ok(()) => assert!(!resized || any_length, "{what}: taken"),
                 }
             }
         }

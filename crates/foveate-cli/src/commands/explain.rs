@@ -103,7 +103,7 @@ impl Explain {
         let how = Explanation { seed, episodes, decisions, untrained, max_steps, workers, out };
         out::announce(&ticker, &how.cost());
         let report = loaded.explain(&world, &how, &stop, &mut |progress| {
-            ticker.set(vec![status(progress, clock.elapsed().as_secs_f64())])
+            ticker.set(vec![status(progress, clock.elapsed().as_secs_f64())]);
         });
         drop(ticker);
         let report = report?;

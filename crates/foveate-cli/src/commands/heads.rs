@@ -99,7 +99,7 @@ impl Heads {
         let how = Explanation { seed, episodes, decisions, untrained: 0, max_steps, workers, out };
         out::announce(&ticker, &how.cost_of_heads(analysis.0));
         let report = loaded.heads(&world, analysis.0, !no_sticky, &how, &stop, &mut |progress| {
-            ticker.set(vec![status(progress, clock.elapsed().as_secs_f64())])
+            ticker.set(vec![status(progress, clock.elapsed().as_secs_f64())]);
         });
         drop(ticker);
         let report = report?;

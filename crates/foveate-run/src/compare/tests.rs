@@ -162,13 +162,9 @@ fn runs_without_validations_are_drawn_by_their_training() {
     let folders = ["a", "b"].map(|name| configured(dir.path(), name, "seed = 1\n", &points, None));
     for folder in &folders {
         let log = std::fs::read_to_string(folder.join("log.jsonl")).expect("readable");
-        let kept: String = log
-            .lines()
-            .filter(|line| line.contains("generation\":1,\"steps"))
-            .step_by(2)
-            .map(|line| format!("{line}\n"))
-            .collect();
-        std::fs::write(folder.join("log.jsonl"), kept).expect("writable");
+        let kept: Vec<&str> =
+            log.lines().filter(|line| line.contains("generation\":1,\"steps")).step_by(2).collect();
+        std::fs::write(folder.join("log.jsonl"), kept.join("\n") + "\n").expect("writable");
     }
     let all = read(&folders).expect("logs");
     assert!(

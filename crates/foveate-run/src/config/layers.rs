@@ -296,7 +296,7 @@ impl Layer {
         for (key, value) in section_of(flags) {
             match value {
                 Value::Table(options) => {
-                    options.into_iter().for_each(|(name, value)| set(&["env", &key, &name], value))
+                    options.into_iter().for_each(|(name, value)| set(&["env", &key, &name], value));
                 }
                 value => set(&["env", &key], value),
             }

@@ -216,7 +216,7 @@ fn a_report_says_whether_actions_stick_and_warns_of_a_game_that_is_always_the_sa
         let text = report.to_string();
         assert!(text.contains(says) && text.contains("warning: in a deterministic game") == warns, "{text}");
         let json = files.iter().find(|(name, _)| name.as_str() == "report.json").expect("written");
-        let json: serde_json::Value = serde_json::from_slice(&json.1).expect("JSON");
+        let json: serde_json::Value = serde_json::from_slice(json.1).expect("JSON");
         assert_eq!(json.get("sticky").and_then(serde_json::Value::as_f64), sticky);
         assert_eq!(json.get("warning").is_some(), warns);
     }

@@ -65,7 +65,7 @@ impl StressTable {
             out.push_str(&self.side_by_side());
         }
         for agent in &self.agents {
-            out.push_str(&self.single(agent));
+            out.push_str(&Self::single(agent));
         }
         out.push_str(&self.notes());
         out
@@ -112,7 +112,7 @@ impl StressTable {
         out
     }
 
-    fn single(&self, agent: &AgentColumn) -> String {
+    fn single(agent: &AgentColumn) -> String {
         let published = agent.has_published();
         let mut out = format!("\n## {}\n\n", agent.name);
         out.push_str(
