@@ -1,7 +1,7 @@
 //! Models that are compiled in a process of its own.
 //!
 //! A model is a program for MuJoCo's parser and compiler, which are not made for strangers' files: a file that includes itself
-//! overflows the stack, a height field of 90,000 by 90,000 takes all memory, a billion replicas never end. So [`compile`] starts a
+//! overflows the stack, a height field of 90,000 by 90,000 takes all memory, a billion replicas never end. So `compile` starts a
 //! process with limits on memory, stack, processor time and time. It compiles the model, steps it twice, writes what it made into
 //! a file without a name, and ends. Whatever else it does is an error of one line.
 //!
