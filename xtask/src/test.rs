@@ -17,6 +17,7 @@ const STEPS: &[(&str, Check)] = &[
     ("miri", gates::miri),
     ("python", environments),
     ("tests", tests),
+    ("fuzz", crate::fuzz::step),
 ];
 
 /// Runs all steps, or only the one called `only`.

@@ -96,7 +96,12 @@ fn documents() -> Vec<String> {
 
 /// Whether this word stands for one that the reader puts there.
 fn is_placeholder(word: &str) -> bool {
-    let name = word.trim_end_matches(".npz").trim_end_matches('2').trim_end_matches('…');
+    let name = word
+        .strip_prefix("runs/")
+        .unwrap_or(word)
+        .trim_end_matches(".npz")
+        .trim_end_matches('2')
+        .trim_end_matches('…');
     !name.is_empty() && name.chars().all(|letter| letter.is_ascii_uppercase())
 }
 

@@ -126,7 +126,11 @@ fn broken_weight_files() {
         );
         check_fails(&dir, &["watch", "run", "--out", "a.png"], &[&["best.safetensors: "], wants].concat());
     }
-    check_fails(&dir, &["eval", "--env", "moon"], &["no trained agent for \"moon\"", "name a weight file"]);
+    check_fails(
+        &dir,
+        &["eval", "--env", "moon"],
+        &["no environment is called \"moon\"", "foveate list worlds"],
+    );
     check_fails(&dir, &["eval", "nowhere"], &["cannot read nowhere", "check the path"]);
     std::fs::remove_file(dir.path("run/best.safetensors")).expect("it is there");
     check_fails(&dir, &["eval", "run"], &["neither best.safetensors nor last.safetensors"]);
@@ -183,7 +187,7 @@ fn reports_that_cannot_be_made() {
         check_fails(&dir, &[&["explain", "w.safetensors"], flags].concat(), wants);
     }
     check_fails(&dir, &["explain", "none.safetensors"], &["cannot read none.safetensors", "check the path"]);
-    check_fails(&dir, &["explain", "--env", "moon"], &["no trained agent for \"moon\""]);
+    check_fails(&dir, &["explain", "--env", "moon"], &["no environment is called \"moon\""]);
     let done = dir.run(&["explain", "--seed", "-1"]);
     assert_eq!(done.code, Some(2), "{}", done.stderr);
 }

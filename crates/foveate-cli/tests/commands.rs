@@ -166,7 +166,7 @@ fn every_variant_in_one_table() {
 #[test]
 fn list_names_everything_that_other_commands_take() {
     let dir = Dir::new();
-    let (text, list) = (dir.ok(&["list"]), dir.json(&["list", "--json"]));
+    let (text, list) = (dir.ok(&["list", "all"]), dir.json(&["list", "--json"]));
     for world in list["worlds"].as_array().expect("a list") {
         for kind in ["pictures", "variants", "options"] {
             for item in world[kind].as_array().expect("a list") {

@@ -239,7 +239,7 @@ fn a_request_to_stop_that_arrives_twice_saves_and_says_so() {
         let done = child.wait_with_output().expect("our child");
         let said = String::from_utf8(done.stdout).expect("text");
         assert_eq!(done.status.code(), Some(0), "{gap} ms: {said}");
-        assert!(said.contains("\nstopping;") && said.contains("\nstopped;"), "{gap} ms: {said}");
+        assert!(said.contains("\nstopped;"), "{gap} ms: {said}");
         assert!(dir.path(&format!("{run}/last.safetensors")).exists(), "{gap} ms: {said}");
     }
 }

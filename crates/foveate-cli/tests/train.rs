@@ -104,7 +104,7 @@ fn bad_configurations() {
         (&["--set", "agent.name=nobody"], &["no agent is called \"nobody\"", "attention-agent"]),
         (&["--set", "env.picture=sharp"], &["no picture \"sharp\"", "exact"]),
         (&["--set", "env.variants=[\"baa\"]"], &["no variant \"baa\"", "bar"]),
-        (&["--preset", "desktop"], &["no preset is called \"desktop\"", "laptop"]),
+        (&["--preset", "desktop"], &["no preset for car-racing is called \"desktop\"", "laptop"]),
         (&["--runs", "file"], &["file", "choose another"]),
         (&["--runs", "/proc/runs"], &["cannot create /proc/runs", "choose another path"]),
         (&["--name", "a/b"], &["\"a/b\"", "plain word"]),

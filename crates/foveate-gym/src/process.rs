@@ -10,9 +10,10 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -227,6 +228,28 @@ pub(crate) fn granted<T: DeserializeOwned>(id: &str, answer: Value) -> Result<T,
         .map_err(|error| refused(format!("its worker's answer is broken: {error}"), ""))
 }
 
+/// Whether a program is Python, of any version.
+fn is_python(program: &Path) -> bool {
+    /// Waits of 20 ms until it must have answered.
+    const PATIENCE: u32 = 500;
+    let mut command = Command::new(program);
+    command.args(["-c", "print(6*7)"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let Ok(mut child) = command.spawn() else { return false };
+    let ended = |child: &mut Child| !matches!(child.try_wait(), Ok(None));
+    for _ in 0..PATIENCE {
+        if ended(&mut child) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    // It has ended, or writes more than a pipe holds, or does nothing.
+    let _ = child.kill();
+    let _ = child.wait();
+    let mut answer = Vec::new();
+    let read = child.stdout.take().map(|out| out.take(8).read_to_end(&mut answer));
+    matches!(read, Some(Ok(_))) && answer.trim_ascii() == b"42"
+}
+
 /// Why a worker did not start.
 pub(crate) enum NoStart {
     Error(GymError),
@@ -293,6 +316,9 @@ impl Process {
         let mut process = Process::spawn(python, surroundings).map_err(NoStart::Error)?;
         match process.first_words(job, timeout) {
             Ok(answer) => Ok((process, answer)),
+            Err(Trouble::Gone(_)) if !is_python(python) => Err(NoStart::Error(GymError::NoPython {
+                why: format!("{} is no Python: it does not answer what print(6*7) prints", python.display()),
+            })),
             Err(trouble) => Err(NoStart::Trouble(trouble)),
         }
     }
@@ -590,6 +616,19 @@ mod tests {
     fn none_looks_where_it_would_take_the_time_from_another() {
         assert!(enough(2, 1) && enough(16, 8));
         assert!(!enough(1, 1) && !enough(2, 2) && !enough(3, 2) && !enough(16, 9));
+    }
+
+    #[test]
+    fn a_program_that_is_no_python_is_named() {
+        for name in ["/bin/ls", "/bin/cat", "/bin/true", "/bin/echo"] {
+            let begun = Process::begin(Path::new(name), &json!({}), &[], Duration::from_secs(30));
+            let Err(NoStart::Error(error)) = begun.map(drop) else { panic!("{name} is no Python") };
+            let said = error.to_string();
+            assert!(said.contains(&format!("{name} is no Python")) && said.lines().count() == 1, "{said}");
+        }
+        if let Ok(python) = crate::find::find_python() {
+            assert!(is_python(&python.path), "{python:?}");
+        }
     }
 
     #[test]

@@ -225,7 +225,14 @@ impl Session {
                 let why = format!("no agent {}; there are {}", choice.agent, self.setup.agents.len());
                 return Err(RunError::BadRequest { why });
             };
-            choice.k = choice.k.map(|k| k.clamp(1, agent.patches.unwrap_or(1).max(1)));
+            let why = match (choice.k, agent.patches) {
+                (Some(_), None) => format!("{} selects no patches; leave out k", agent.name),
+                (Some(k), Some(most)) if !(1..=most).contains(&k) => {
+                    format!("k = {k}; {} takes 1 to {most}", agent.name)
+                }
+                _ => continue,
+            };
+            return Err(RunError::BadRequest { why });
         }
         let plan = self.setup.plan(&new.shifts)?;
         let other_world = (&new.picture, &new.variants) != (&old.picture, &old.variants);

@@ -215,8 +215,13 @@ fn fewer_patches_are_another_drive_and_all_of_them_the_same() {
         (k, page.drive())
     };
     assert_eq!(with(json!(10)), (10, whole));
-    assert_eq!(with(json!(99)), (10, whole), "no more than there are");
-    assert_eq!(with(json!(0)).0, 1, "no fewer than one");
+    for k in [json!(0), json!(11), json!(u64::MAX)] {
+        let mut page = Page::new();
+        let before = page.frame();
+        let set = json!({ "type": "set", "seed": 9, "runners": [{ "agent": 0, "k": k }] });
+        page.refused(&set, "takes 1 to 10");
+        assert!(page.frame() == before, "{k} changes nothing");
+    }
     let (k, few) = with(json!(2));
     assert_eq!(k, 2);
     assert_ne!(few, whole);

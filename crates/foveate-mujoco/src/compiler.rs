@@ -51,6 +51,9 @@ pub const ARGUMENT: &str = "__compile-model";
 
 /// What starts a process that compiles; the arguments of the job follow.
 static START: Mutex<Option<Vec<OsString>>> = Mutex::new(None);
+/// The variable with the process that asks for a model.
+const FOR: &str = "FOVEATE_COMPILES_FOR";
+
 /// How often [`stop`] was called.
 static STOPS: AtomicU64 = AtomicU64::new(0);
 
@@ -132,6 +135,7 @@ pub(crate) fn compile(library: &Library, path: &Path, limits: Limits) -> Result<
         .args([limits.megabytes.to_string(), limits.seconds.to_string()])
         // One arena for all threads: others reserve 64 MB each.
         .env("MALLOC_ARENA_MAX", "1")
+        .env(FOR, std::process::id().to_string())
         .stdin(shared(&made)?)
         .stdout(shared(&said)?)
         .stderr(shared(&said)?);

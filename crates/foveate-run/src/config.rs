@@ -121,18 +121,24 @@ impl EnvSection {
 
     /// Names the files of its options by their whole paths: a run is also used from other folders than that in which it began.
     fn make_files_absolute(&mut self) -> Result<(), RunError> {
+        let make = |name: &str, path: &mut String| {
+            if !FILES.contains(&name) || !Path::new(&*path).exists() {
+                return Ok(());
+            }
+            let whole = std::path::absolute(&*path).map_err(RunError::io("read", Path::new(&*path)))?;
+            // A path that is no text stays as it is.
+            if let Some(whole) = whole.to_str() {
+                whole.clone_into(path);
+            }
+            Ok(())
+        };
         for (name, value) in &mut self.options {
-            if let (true, Value::String(path)) = (FILES.contains(&&**name), &mut *value)
-                && Path::new(&**path).exists()
-            {
-                let whole = std::path::absolute(&**path).map_err(RunError::io("read", Path::new(&**path)))?;
-                // A path that is no text stays as it is.
-                if let Some(whole) = whole.to_str() {
-                    *value = Value::String(whole.to_owned());
-                }
+            if let Value::String(path) = value {
+                make(name, path)?;
             }
         }
-        Ok(())
+        // What the user's flags say comes last, so it is the same.
+        self.origin.flags.options.iter_mut().try_for_each(|(name, path)| make(name, path))
     }
 
     /// Sets the file that the section came from, and the world's flags of the command line.

@@ -86,8 +86,8 @@ Trains on all cores for a fixed number of steps. Presets, of which each world ha
 Where the world has one preset of a kind, the kind is enough, as in `--preset ppo`: a part of a
 name, a learner or an agent.
 A configuration file holds what differs from the preset; runs/NAME/config.toml holds all keys.
---set changes one key: `--set recipe.stage.0.sigma=0.05` is that of the first stage. A table or a list
-that --set or a file gives, `KEY={{...}}`, replaces the preset's; `KEY.NAME=VALUE` adds to it.
+--set changes one key: `--set recipe.stage.0.sigma=0.05` is that of the first stage. A table or a
+list that --set or a file gives, `KEY={{...}}`, replaces the preset's; `KEY.NAME=VALUE` adds to it.
 
 Curve, log, checkpoints, weights and videos go to runs/NAME; `tensorboard --logdir runs` shows the
 curves during training. Ctrl-C stops safely at any time; --resume continues, and the result is

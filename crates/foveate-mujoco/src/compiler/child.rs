@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::{DONE, HELLO, INVALID, Limits, MARK, REFUSED, WARNING, too_much};
+use super::{DONE, FOR, HELLO, INVALID, Limits, MARK, REFUSED, WARNING, too_much};
 use crate::data::Data;
 use crate::error::{MujocoError, one_line};
 use crate::ffi::{Library, Source};
@@ -80,6 +80,12 @@ fn limit(limits: Limits) -> rustix::io::Result<()> {
     }
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    // Whoever asked may have ended before that.
+    let asked: Option<i32> = std::env::var(FOR).ok().and_then(|process| process.parse().ok());
+    let parent = rustix::process::getppid().map(rustix::process::Pid::as_raw_pid);
+    if asked.is_some_and(|asked| parent != Some(asked)) {
+        exit(1);
+    }
     Ok(())
 }
 

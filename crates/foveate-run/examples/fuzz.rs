@@ -1,0 +1,474 @@
+//! Damaged inputs, one after the other, for as long as is asked: `cargo xtask fuzz [TARGET] [--seconds N]`.
+//!
+//! Each input is read as the program reads it. A panic, an error of more than one line or an input that takes more than 20 seconds
+//! ends the program with 1, and the input stays where the message says. The damages depend on the seed alone. Coverage-guided
+//! targets are in `fuzz/`; these here need no other compiler.
+
+use std::env;
+use std::error::Error;
+use std::fs;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use foveate_core::{ImageBuf, Rng, Seed, Tensor, TensorData};
+use foveate_film::{GifFilm, encode_png};
+use foveate_registry::PRESETS;
+use foveate_run::clock::Wall;
+use foveate_run::config::TrainConfig;
+use foveate_run::failure::Failure;
+use foveate_run::pictures;
+use foveate_run::tensors::TensorFile;
+use foveate_run::train::{self, ResumeRequest, TrainRequest};
+use foveate_run::workers::Stop;
+use sha2::{Digest, Sha256};
+
+/// Seconds that one input may take.
+const PATIENCE: u64 = 20;
+
+/// What reading an input gives: whether it was accepted, or the message of its refusal.
+type Outcome = Result<(), String>;
+
+struct Target {
+    name: &'static str,
+    /// Makes the good inputs in a folder; they are damaged later.
+    corpus: fn(&Path) -> Vec<Vec<u8>>,
+    damage: fn(&[u8], &[Vec<u8>], &mut Rng) -> Vec<u8>,
+    read: fn(&Path, &[u8]) -> Outcome,
+}
+
+const TARGETS: [Target; 4] = [
+    Target { name: "checkpoints", corpus: checkpoints, damage: tensors, read: resume },
+    Target { name: "configurations", corpus: configurations, damage: text, read: configure },
+    Target { name: "failures", corpus: failures, damage: text, read: repeat },
+    Target { name: "pictures", corpus: picture_files, damage: bytes, read: show },
+];
+
+fn main() -> ExitCode {
+    let words: Vec<String> = env::args().skip(1).collect();
+    let [name, seconds, seed] = words.as_slice() else {
+        eprintln!("usage: fuzz TARGET|all SECONDS SEED");
+        return ExitCode::from(2);
+    };
+    let (Ok(seconds), Ok(seed)) = (seconds.parse(), seed.parse()) else {
+        eprintln!("seconds and seed are whole numbers");
+        return ExitCode::from(2);
+    };
+    let chosen: Vec<&Target> = TARGETS.iter().filter(|target| name == "all" || name == target.name).collect();
+    if chosen.is_empty() {
+        let names = TARGETS.map(|target| target.name).join(", ");
+        eprintln!("no target is called {name:?}; choose from: {names}");
+        return ExitCode::from(2);
+    }
+    for target in chosen {
+        if let Err(why) = run(target, seconds, seed) {
+            eprintln!("{}: {why}", target.name);
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// The number of the input that is being read, for the watch.
+static READING: AtomicU64 = AtomicU64::new(0);
+
+fn run(target: &Target, seconds: u64, seed: u64) -> Result<(), Box<dyn Error>> {
+    let folder = env::temp_dir().join(format!("foveate-fuzz-{}-{}", target.name, std::process::id()));
+    fs::create_dir_all(&folder)?;
+    let corpus = (target.corpus)(&folder);
+    let kept = folder.join("input");
+    watch(target.name, kept.clone());
+    panic::set_hook(Box::new(|_| {}));
+    let mut rng = Seed::root(seed).child(target.name, 0).rng();
+    let clock = Wall::start();
+    let (mut count, mut accepted) = (0_u64, 0_u64);
+    while clock.elapsed().as_secs() < seconds {
+        let good = &corpus[rng.below(corpus.len() as u64) as usize];
+        // The first inputs are the good ones.
+        let input = match corpus.get(count as usize) {
+            Some(good) => good.clone(),
+            None => (target.damage)(good, &corpus, &mut rng),
+        };
+        fs::write(&kept, &input)?;
+        count += 1;
+        READING.store(count, Ordering::Relaxed);
+        let outcome = panic::catch_unwind(AssertUnwindSafe(|| (target.read)(&folder, &input)));
+        match outcome {
+            Ok(Ok(())) => accepted += 1,
+            Ok(Err(said)) if count as usize <= corpus.len() => {
+                return Err(format!("the good input {count} is refused: {said}").into());
+            }
+            Ok(Err(said)) if said.lines().count() == 1 => {}
+            Ok(Err(said)) => {
+                return Err(format!("input {count} ({}): not one line: {said:?}", kept.display()).into());
+            }
+            Err(panic) => {
+                let said = panic.downcast_ref::<String>().cloned();
+                let said = said.or_else(|| panic.downcast_ref::<&str>().map(|&text| text.to_owned()));
+                let said = said.unwrap_or_default();
+                return Err(format!("input {count} ({}): it panics: {said}", kept.display()).into());
+            }
+        }
+    }
+    READING.store(0, Ordering::Relaxed);
+    let _ = panic::take_hook();
+    fs::remove_dir_all(&folder)?;
+    println!(
+        "{}: {count} inputs in {seconds} s, {accepted} accepted, the others refused in one line",
+        target.name
+    );
+    Ok(())
+}
+
+/// Ends the program when one input takes too long.
+fn watch(name: &'static str, kept: PathBuf) {
+    thread::spawn(move || {
+        let (mut last, mut since) = (0, 0);
+        loop {
+            thread::sleep(Duration::from_secs(1));
+            let now = READING.load(Ordering::Relaxed);
+            since = if now == last { since + 1 } else { 0 };
+            last = now;
+            if now != 0 && since > PATIENCE {
+                eprintln!("{name}: input {now} ({}): it takes more than {PATIENCE} seconds", kept.display());
+                std::process::exit(1);
+            }
+        }
+    });
+}
+
+fn pick<'a, T>(from: &'a [T], rng: &mut Rng) -> &'a T {
+    &from[rng.below(from.len() as u64) as usize]
+}
+
+/// Damages bytes.
+fn bytes(good: &[u8], all: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
+    const NUMBERS: [u32; 8] = [0, 1, 0x7f, 0xff, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];
+    let mut input = good.to_vec();
+    for _ in 0..=rng.below(4) {
+        if input.is_empty() {
+            break;
+        }
+        // Headers are small: half of all damages are near the beginning.
+        let most = if rng.below(2) == 0 { input.len() } else { input.len().min(64) };
+        let at = rng.below(most as u64) as usize;
+        match rng.below(8) {
+            0 => input[at] ^= 1 << rng.below(8),
+            1 => input[at] = rng.below(256) as u8,
+            2 | 3 => {
+                let number = pick(&NUMBERS, rng).to_be_bytes();
+                let end = (at + 4).min(input.len());
+                input[at..end].copy_from_slice(&number[..end - at]);
+            }
+            4 => input.truncate(at),
+            5 => {
+                let end = (at + 1 + rng.below(16) as usize).min(input.len());
+                input.drain(at..end);
+            }
+            6 => {
+                let other = pick(all, rng);
+                let from = rng.below(other.len() as u64) as usize;
+                let part = &other[from..(from + 1 + rng.below(64) as usize).min(other.len())];
+                input.splice(at..at, part.iter().copied());
+            }
+            _ => {
+                let end = (at + 1 + rng.below(64) as usize).min(input.len());
+                let part = input[at..end].to_vec();
+                input.splice(at..at, part);
+            }
+        }
+    }
+    input
+}
+
+/// Damages a text: words are exchanged, lines are removed and repeated.
+fn text(good: &[u8], all: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
+    const WORDS: [&str; 24] = [
+        "0",
+        "-1",
+        "1",
+        "2",
+        "0.5",
+        "nan",
+        "inf",
+        "1e308",
+        "-1e308",
+        "9223372036854775807",
+        "18446744073709551615",
+        "4294967296",
+        "true",
+        "false",
+        "\"\"",
+        "\"name\"",
+        "[]",
+        "{}",
+        "[[1, 0]]",
+        "null",
+        "\"cma-es\"",
+        "\"relational\"",
+        "{ generations = 1 }",
+        "1979-05-27",
+    ];
+    if rng.below(8) == 0 {
+        return bytes(good, all, rng);
+    }
+    let mut text = String::from_utf8_lossy(good).into_owned();
+    for _ in 0..=rng.below(3) {
+        let starts: Vec<usize> = text
+            .char_indices()
+            .filter(|&(i, c)| {
+                let before = text[..i].chars().next_back();
+                c.is_alphanumeric() && !before.is_some_and(|c| c.is_alphanumeric() || "_.-".contains(c))
+            })
+            .map(|(i, _)| i)
+            .collect();
+        if starts.is_empty() {
+            break;
+        }
+        let at = *pick(&starts, rng);
+        let length = text[at..].find(|c: char| !(c.is_alphanumeric() || "_.-".contains(c)));
+        let end = length.map_or(text.len(), |length| at + length);
+        let line = text[..at].rfind('\n').map_or(0, |i| i + 1);
+        let line_end = text[at..].find('\n').map_or(text.len(), |i| at + i + 1);
+        match rng.below(6) {
+            0 => text.replace_range(line..line_end, ""),
+            1 => text.insert_str(line, &text[line..line_end].to_owned()),
+            2 => {
+                let other = String::from_utf8_lossy(pick::<Vec<u8>>(all, rng)).into_owned();
+                let lines: Vec<&str> = other.lines().collect();
+                if !lines.is_empty() {
+                    text.insert_str(line, &format!("{}\n", pick(&lines, rng)));
+                }
+            }
+            _ => text.replace_range(at..end, pick::<&str>(&WORDS, rng)),
+        }
+    }
+    text.into_bytes()
+}
+
+/// A recipe of one learner that is over in a moment.
+const LEARNERS: [(&str, &[&str]); 6] = [
+    ("evolution", &["env.id=cartpole-swingup", "agent.name=controller", "recipe.algorithm=cma-es"]),
+    ("evolution", &["env.id=cartpole-swingup", "agent.name=controller", "recipe.algorithm=rank-es"]),
+    ("evolution", &["env.id=cartpole-swingup", "agent.name=controller", "recipe.algorithm=simple-ga"]),
+    ("door-key-ppo", &[]),
+    ("s3ta-door", &[]),
+    ("relational-imitation", &[]),
+];
+
+/// Checkpoints of short runs, each behind the number of its run.
+fn checkpoints(folder: &Path) -> Vec<Vec<u8>> {
+    let mut found = vec![];
+    for (i, (preset, sets)) in LEARNERS.iter().enumerate() {
+        let mut sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        sets.extend(["videos=false", "workers=1"].map(str::to_owned));
+        let made =
+            TrainConfig::load(preset, None, &sets).map_err(|error| error.to_string()).and_then(|config| {
+                let request =
+                    TrainRequest { config, runs: folder.to_path_buf(), name: Some(format!("run-{i}")) };
+                // The run is asked to stop when its first line is in the log.
+                let stop = Stop::default();
+                let mut asks = Asks { stop: stop.clone() };
+                train::run(&request, &mut asks, &stop).map_err(|error| error.to_string())
+            });
+        if let Err(why) = made {
+            println!("checkpoints: no run of {preset}: {why}");
+            continue;
+        }
+        let run = folder.join(format!("run-{i}"));
+        let checkpoints: Vec<PathBuf> = fs::read_dir(run.join("checkpoints"))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+            .collect();
+        if let Some(bytes) = checkpoints.iter().max().and_then(|path| fs::read(path).ok()) {
+            found.push([&[i as u8][..], &bytes].concat());
+        }
+    }
+    assert!(!found.is_empty(), "there is no checkpoint to damage");
+    found
+}
+
+struct Asks {
+    stop: Stop,
+}
+
+impl foveate_run::progress::TrainObserver for Asks {
+    fn event(&mut self, _: &foveate_run::progress::LogLine, _: u64, _: u64) {
+        self.stop.ask();
+    }
+}
+
+/// Damages the tensors of a checkpoint; its checksum is right.
+fn tensors(good: &[u8], all: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
+    let (run, file) = good.split_first().expect("a number and a file");
+    let mut file = TensorFile::from_bytes(file).expect("a good file");
+    for _ in 0..=rng.below(3) {
+        if file.tensors.is_empty() {
+            break;
+        }
+        let at = rng.below(file.tensors.len() as u64) as usize;
+        let (name, tensor) = file.tensors[at].clone();
+        match rng.below(10) {
+            0 => drop(file.tensors.remove(at)),
+            1 => file.tensors[at].0 = format!("{name}x"),
+            2 => {
+                let other = pick(all, rng);
+                let other = TensorFile::from_bytes(&other[1..]).expect("a good file");
+                if let Some((_, tensor)) = other.tensors.get(at) {
+                    file.tensors[at].1 = tensor.clone();
+                }
+            }
+            3 => {
+                let with = rng.below(file.tensors.len() as u64) as usize;
+                let one = file.tensors[with].1.clone();
+                file.tensors[with].1 = tensor;
+                file.tensors[at].1 = one;
+            }
+            _ => file.tensors[at].1 = damaged(&tensor, rng),
+        }
+    }
+    if rng.below(20) == 0 {
+        let key = *pick(&["log_lines", "log_bytes", "version", "build"], rng);
+        file.metadata.insert(key.into(), pick(&["0", "-1", "18446744073709551615", ""], rng).to_string());
+    }
+    file.tensors.sort_by(|a, b| a.0.cmp(&b.0));
+    file.tensors.dedup_by(|a, b| a.0 == b.0);
+    file.metadata.remove("sha256");
+    let digest = Sha256::digest(file.to_bytes());
+    let hex = digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    file.metadata.insert("sha256".into(), hex);
+    [&[*run][..], &file.to_bytes()].concat()
+}
+
+/// The tensor with other numbers, or another length, shape or type.
+fn damaged(tensor: &Tensor, rng: &mut Rng) -> Tensor {
+    const FLOATS: [f64; 10] =
+        [0.0, -1.0, 1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, -1e300, 1e-320, 4_294_967_296.0];
+    const COUNTS: [u64; 8] = [0, 1, 2, 255, 1 << 32, 1 << 53, u64::MAX >> 1, u64::MAX];
+    let mut data = tensor.clone().into_data();
+    let mut shape = tensor.shape().to_vec();
+    macro_rules! change {
+        ($list:expr, $value:expr) => {{
+            match rng.below(6) {
+                0 => $list.clear(),
+                1 => drop($list.pop()),
+                2 => $list.push($value),
+                3 => $list.fill($value),
+                _ if $list.is_empty() => {}
+                _ => {
+                    let at = rng.below($list.len() as u64) as usize;
+                    $list[at] = $value;
+                }
+            }
+            if shape.iter().product::<usize>() != $list.len() {
+                shape = vec![$list.len()];
+            }
+        }};
+    }
+    match &mut data {
+        TensorData::F32(list) => change!(list, *pick(&FLOATS, rng) as f32),
+        TensorData::F64(list) => change!(list, *pick(&FLOATS, rng)),
+        TensorData::U64(list) => change!(list, *pick(&COUNTS, rng)),
+        _ => {}
+    }
+    if rng.below(8) == 0 {
+        shape.push(1);
+    }
+    if rng.below(12) == 0 {
+        let len = shape.iter().product();
+        data = TensorData::U64(vec![*pick(&COUNTS, rng); len]);
+    }
+    Tensor::new(shape, data).unwrap_or_else(|_| tensor.clone())
+}
+
+/// Resumes the run with this checkpoint alone; it is asked to stop at once.
+fn resume(folder: &Path, input: &[u8]) -> Outcome {
+    let (run, file) = input.split_first().ok_or("nothing")?;
+    let run = folder.join(format!("run-{run}"));
+    let checkpoints = run.join("checkpoints");
+    let said = |error: std::io::Error| error.to_string();
+    for old in fs::read_dir(&checkpoints).map_err(said)?.flatten() {
+        fs::remove_file(old.path()).map_err(said)?;
+    }
+    fs::write(checkpoints.join("00000001.safetensors"), file).map_err(said)?;
+    let stop = Stop::default();
+    stop.ask();
+    let request = ResumeRequest { folder: run, allow_changes: true, ..ResumeRequest::default() };
+    train::resume(&request, &mut (), &stop).map(drop).map_err(|error| error.to_string())
+}
+
+fn configurations(_: &Path) -> Vec<Vec<u8>> {
+    PRESETS.iter().map(|preset| preset.text.as_bytes().to_vec()).collect()
+}
+
+/// Reads a configuration and its agent's settings.
+fn configure(folder: &Path, input: &[u8]) -> Outcome {
+    let file = folder.join("config.toml");
+    fs::write(&file, input).map_err(|error| error.to_string())?;
+    let config = TrainConfig::load("laptop", Some(&file), &[""; 0]).map_err(|error| error.to_string())?;
+    let settings = config.agent.settings().map_err(|error| error.to_string())?;
+    foveate_agents::registry::config(&config.agent.name, &settings).map_err(|error| error.to_string())?;
+    TrainConfig::of_text(&config.to_toml(), &file).map(drop).map_err(|error| error.to_string())
+}
+
+fn failures(_: &Path) -> Vec<Vec<u8>> {
+    let worlds = [
+        r#"{"id":"car-racing","picture":"none","variants":[],"options":{"continuous":"true"}}"#,
+        r#"{"id":"cartpole-swingup","picture":"state","variants":[],"shifts":["noise:2"]}"#,
+        r#"{"id":"door-key-5x5","picture":"grid","variants":[],"options":{}}"#,
+    ];
+    let actions = ["[[0.5,0.1,0.0],[0.0,1.0,0.0]]", "[[0.5],[1.0]]", "[[2.0],[0.0]]"];
+    let one = |(world, actions): (&str, &str)| {
+        format!(
+            r#"{{"format":"foveate-failure-1","version":"","what":"x","purpose":null,"generation":1,"genome":0,"episode":0,
+"env_seed":1,"step":1,"max_steps":5,"patience":null,"epsilon":0.0,"draw_actions":false,
+"agent":{{"name":"random-actions","config":{{}}}},"weights":"","actions":{actions},
+"env":{world}}}"#
+        )
+        .into_bytes()
+    };
+    worlds.into_iter().zip(actions).map(one).collect()
+}
+
+/// Repeats a failure in its native world, and traces it.
+fn repeat(folder: &Path, input: &[u8]) -> Outcome {
+    let file = folder.join("failure.json");
+    fs::write(&file, input).map_err(|error| error.to_string())?;
+    let mut failure = Failure::read(&file).map_err(|error| error.to_string())?;
+    // A long rollout is as long as it says.
+    failure.max_steps = failure.max_steps.min(20);
+    failure.trace(&mut std::io::sink()).map_err(|error| error.to_string())?;
+    // What is refused as an agent that does not fit is in one line, too.
+    failure.again().map(drop).map_err(|error| error.to_string())
+}
+
+fn picture_files(_: &Path) -> Vec<Vec<u8>> {
+    let picture = |value: u8| {
+        let rgb = (0..3 * 12 * 9).map(|i| (i as u8).wrapping_mul(7).wrapping_add(value)).collect();
+        ImageBuf::from_rgb(12, 9, rgb).expect("its size")
+    };
+    let mut gif = GifFilm::new(12, 9, 10.0).expect("a size");
+    let mut film = vec![];
+    for value in 0..4 {
+        gif.frame(picture(50 * value).as_image(), &mut film).expect("its size");
+    }
+    gif.finish(&mut film).expect("frames");
+    vec![encode_png(picture(3).as_image()).expect("a picture"), film]
+}
+
+/// Reads a picture, or a film.
+fn show(folder: &Path, input: &[u8]) -> Outcome {
+    let file = folder.join("picture");
+    fs::write(&file, input).map_err(|error| error.to_string())?;
+    let read = if input.starts_with(b"GIF") {
+        pictures::load_film(&file).map(drop)
+    } else {
+        pictures::load_file(&file).map(drop)
+    };
+    read.map_err(|error| error.to_string())
+}
