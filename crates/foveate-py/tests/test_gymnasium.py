@@ -123,11 +123,8 @@ def test_door_key_equals_minigrids(size):
 IDS = ["foveate/CarRacing-v3", "foveate/DoorKey-5x5-v0", "foveate/DoorKey-16x16-v0", "foveate/CartPoleSwingUpHarder-v0"]
 
 
-@pytest.mark.parametrize("name", IDS)
-@pytest.mark.parametrize("picture", [None, "fast", "classic"])
+@pytest.mark.parametrize(("name", "picture"), [*((name, None) for name in IDS), (IDS[0], "fast"), (IDS[0], "classic")])
 def test_check_env_has_nothing_to_say(name, picture):
-    if picture is not None and "CarRacing" not in name:
-        pytest.skip("one picture")
     options = {} if picture is None else {"picture": picture}
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")

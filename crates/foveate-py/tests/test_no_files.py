@@ -17,7 +17,7 @@ CALLS = [
     "resume(@)",
     "train('car-racing', config=@)",
     "train('car-racing', set={'recipe.init.weights': @})",
-    "World('car-racing', variants=['video:folder=' + @])",
+    "World('car-racing', variant='video:folder=' + @)",
     "World('car-racing', shifts=['background-image:5:file=' + @])",
     "World('digits', options={'data': @})",
 ]

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import secrets
 import shutil
 import signal
 import subprocess
@@ -23,7 +24,7 @@ ray = pytest.importorskip("ray", reason="Ray is not installed")
 
 from ray.cluster_utils import Cluster  # noqa: E402
 
-from foveate.ray import RayCluster  # noqa: E402
+from foveate.ray import RayCluster, _set_token  # noqa: E402
 
 #: A short run of evolution.
 SHORT = {
@@ -54,6 +55,8 @@ def here(tmp_path_factory):
 @pytest.fixture
 def nodes():
     """A cluster of two nodes with two cores each, and this program on it."""
+    # Ray's own processes need a token, which `ray.init` alone would make.
+    _set_token(secrets.token_hex(32))
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
     cluster.add_node(num_cpus=2)
     cluster.wait_for_nodes()
@@ -61,6 +64,7 @@ def nodes():
     yield cluster
     ray.shutdown()
     cluster.shutdown()
+    _set_token(None)
 
 
 def workers_here():
