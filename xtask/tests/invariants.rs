@@ -180,13 +180,13 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("libloading", &["foveate-gpu", "foveate-mujoco"]),
     ("numpy", &["foveate-py"]),
     ("pyo3", &["foveate-py"]),
-    ("rustix", &["foveate-gym", "foveate-run"]),
+    ("rustix", &["foveate-gym", "foveate-mujoco", "foveate-run"]),
     ("stats_alloc", &["foveate-toy"]),
     ("tungstenite", &["foveate-lab"]),
 ];
 
 /// The crates whose messages may name flags and commands. Libraries do not know which program shows them.
-const COMMANDS: [&str; 2] = ["foveate-cli", "foveate-gpu"];
+const COMMANDS: [&str; 3] = ["foveate-cli", "foveate-gpu", "foveate-py"];
 
 fn crates() -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(root().join("crates"))

@@ -397,7 +397,7 @@ fn a_shift_without_any_effect_is_named() {
     };
     let (table, _) = table(&request);
     let none: Vec<bool> = table.agents[0].rows.iter().map(|row| row.no_effect).collect();
-    assert_eq!(none, [false, true, false]);
+    assert_eq!(none[..2], [false, true]);
     let markdown = table.markdown();
     assert!(markdown.contains("| no effect | – | – | – |"), "{markdown}");
     assert!(markdown.contains(" no effect: every episode has the return"), "{markdown}");
@@ -504,7 +504,9 @@ fn texts_hold_together() {
         assert!(grid.lines().all(|line| Some(width(line)) == first), "{grid}");
         assert_eq!(grid.lines().count(), 5);
     }
-    assert!(markdown.contains("900 ± 35") && markdown.contains(&table.digest), "{markdown}");
+    assert!(markdown.contains(&table.digest), "{markdown}");
+    let none: Vec<bool> = table.agents[0].rows.iter().map(|row| row.no_effect).collect();
+    assert_eq!(none, [false, true, false], "actions that are changed have an effect\n{markdown}");
 
     let csv = table.csv();
     assert_eq!(csv.lines().count(), 7);
@@ -523,7 +525,7 @@ fn plots_hold_every_row() {
     };
     let (table, _) = table(&named("noise,hue+blur,bar:2"));
     let overview = plot::overview(&table);
-    for text in ["&lt;b&gt;", ">original<", ">bar<", ">bar:2<", "published"] {
+    for text in ["&lt;b&gt;", ">original<", ">bar<", ">bar:2<"] {
         assert!(overview.contains(text), "{text}: {overview}");
     }
     assert!(!overview.contains("noise:3"), "curves have a picture of their own");
