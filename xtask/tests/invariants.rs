@@ -550,7 +550,7 @@ fn a_dependency_upwards_is_found() {
         against_layers("foveate-film", &upwards),
         [
             "foveate-film may not depend on foveate-run",
-            "foveate-film may not depend on rustix, which is for foveate-gym, foveate-run"
+            "foveate-film may not depend on rustix, which is for foveate-gym, foveate-mujoco, foveate-run"
         ]
     );
     let in_tests = format!("{film}[dev-dependencies]\nfoveate-run.workspace = true\n");

@@ -18,11 +18,13 @@ use foveate_core::{ImageBuf, Rng, Seed, Tensor, TensorData};
 use foveate_film::{GifFilm, encode_png};
 use foveate_registry::PRESETS;
 use foveate_run::clock::Wall;
-use foveate_run::config::TrainConfig;
+use foveate_run::config::{TrainConfig, UserSettings};
 use foveate_run::failure::Failure;
+use foveate_run::fit;
 use foveate_run::pictures;
 use foveate_run::tensors::TensorFile;
 use foveate_run::train::{self, ResumeRequest, TrainRequest};
+use foveate_run::trust::WorldFlags;
 use foveate_run::workers::Stop;
 use sha2::{Digest, Sha256};
 
@@ -249,24 +251,27 @@ fn text(good: &[u8], all: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// A recipe of one learner that is over in a moment.
-const LEARNERS: [(&str, &[&str]); 6] = [
-    ("evolution", &["env.id=cartpole-swingup", "agent.name=controller", "recipe.algorithm=cma-es"]),
-    ("evolution", &["env.id=cartpole-swingup", "agent.name=controller", "recipe.algorithm=rank-es"]),
-    ("evolution", &["env.id=cartpole-swingup", "agent.name=controller", "recipe.algorithm=simple-ga"]),
-    ("door-key-ppo", &[]),
-    ("s3ta-door", &[]),
-    ("relational-imitation", &[]),
+/// A world, a preset and settings for one learner each, whose first round is over in a moment.
+const LEARNERS: [(&str, &str, &[&str]); 6] = [
+    ("car-racing", "evolution", &["recipe.algorithm=cma-es", "recipe.max_steps=5"]),
+    ("car-racing", "evolution", &["recipe.algorithm=rank-es", "recipe.max_steps=5"]),
+    ("car-racing", "evolution", &["recipe.algorithm=simple-ga", "recipe.max_steps=5"]),
+    ("door-key-5x5", "door-key-ppo", &[]),
+    ("door-key-5x5", "relational", &[]),
+    ("cartpole-swingup-harder", "cartpole-swingup", &[]),
 ];
 
 /// Checkpoints of short runs, each behind the number of its run.
 fn checkpoints(folder: &Path) -> Vec<Vec<u8>> {
     let mut found = vec![];
-    for (i, (preset, sets)) in LEARNERS.iter().enumerate() {
+    for (i, (world, preset, sets)) in LEARNERS.iter().enumerate() {
         let mut sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
         sets.extend(["videos=false", "workers=1"].map(str::to_owned));
-        let made =
-            TrainConfig::load(preset, None, &sets).map_err(|error| error.to_string()).and_then(|config| {
+        sets.push(format!("env.id={world}"));
+        let made = UserSettings::read(None, &sets, &WorldFlags::default())
+            .and_then(|said| fit::configure(Some(preset), &said))
+            .map_err(|error| error.to_string())
+            .and_then(|fit::Configured { config, .. }| {
                 let request =
                     TrainRequest { config, runs: folder.to_path_buf(), name: Some(format!("run-{i}")) };
                 // The run is asked to stop when its first line is in the log.
@@ -289,7 +294,7 @@ fn checkpoints(folder: &Path) -> Vec<Vec<u8>> {
             found.push([&[i as u8][..], &bytes].concat());
         }
     }
-    assert!(!found.is_empty(), "there is no checkpoint to damage");
+    assert_eq!(found.len(), LEARNERS.len(), "a checkpoint of each to damage");
     found
 }
 
@@ -402,8 +407,12 @@ fn resume(folder: &Path, input: &[u8]) -> Outcome {
     train::resume(&request, &mut (), &stop).map(drop).map_err(|error| error.to_string())
 }
 
-fn configurations(_: &Path) -> Vec<Vec<u8>> {
-    PRESETS.iter().map(|preset| preset.text.as_bytes().to_vec()).collect()
+/// The presets that need nothing of a world.
+fn configurations(folder: &Path) -> Vec<Vec<u8>> {
+    let texts = PRESETS.iter().map(|preset| preset.text.as_bytes().to_vec());
+    let whole: Vec<_> = texts.filter(|text| configure(folder, text).is_ok()).collect();
+    assert!(whole.len() > 5, "{} configurations to damage", whole.len());
+    whole
 }
 
 /// Reads a configuration and its agent's settings.
@@ -419,8 +428,8 @@ fn configure(folder: &Path, input: &[u8]) -> Outcome {
 fn failures(_: &Path) -> Vec<Vec<u8>> {
     let worlds = [
         r#"{"id":"car-racing","picture":"none","variants":[],"options":{"continuous":"true"}}"#,
-        r#"{"id":"cartpole-swingup","picture":"state","variants":[],"shifts":["noise:2"]}"#,
-        r#"{"id":"door-key-5x5","picture":"grid","variants":[],"options":{}}"#,
+        r#"{"id":"cartpole-swingup-harder","picture":"world","variants":[],"shifts":["noise:2"]}"#,
+        r#"{"id":"door-key-5x5","picture":"view","variants":[],"options":{}}"#,
     ];
     let actions = ["[[0.5,0.1,0.0],[0.0,1.0,0.0]]", "[[0.5],[1.0]]", "[[2.0],[0.0]]"];
     let one = |(world, actions): (&str, &str)| {

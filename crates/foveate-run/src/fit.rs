@@ -460,9 +460,15 @@ fn needs_grid(agent: &AgentDescriptor, spec: &EnvSpec) -> Result<(), RunError> {
     if let Some(other) = own.iter().copied().chain(AGENTS.iter()).find(fits) {
         why.push_str(&format!("; choose agent {}", other.name));
     }
-    let pictures: Vec<_> =
-        world.map_or(&[][..], |world| world.pictures).iter().map(|picture| picture.name).collect();
+    // Worlds with an agent for grids are small.
+    let has_grid = |picture: &&str| {
+        let request =
+            EnvRequest { id: spec.id.clone(), picture: Some((*picture).to_owned()), ..EnvRequest::default() };
+        worlds::make(request).is_ok_and(|env| matches!(env.spec().observation, ObservationSpace::Grid { .. }))
+    };
+    let pictures = world.map_or(&[][..], |world| world.pictures).iter().map(|picture| picture.name);
     if own.iter().any(|other| other.sees == Sees::Grid) {
+        let pictures: Vec<_> = pictures.filter(has_grid).collect();
         why.push_str(&format!(", or another of the world's pictures, {}", pictures.join(", ")));
     }
     Err(RunError::BadRequest { why })
@@ -543,10 +549,10 @@ mod tests {
         for (sets, parts) in [
             (&[relational][..], ["car-racing shows a picture of 96x96", "choose agent attention-agent"]),
             (
-                &["env.id=door-key-5x5", "env.picture=rgb"],
+                &["env.id=door-key-5x5", "env.picture=rgb", relational],
                 [
                     "and no grid of cells, which agent relational needs; choose agent",
-                    "another of the world's pictures, one-hot",
+                    "another of the world's pictures, view, one-hot, full",
                 ],
             ),
             (

@@ -26,9 +26,10 @@ choice gives a useless agent without an error:
 The AttentionAgent release is AttentionAgent/pretrained/CarRacing/model.npz and
 AttentionAgent/pretrained/TakeCover/model.npz of the repository google/brain-tokyo-workshop.
 The files of the AttentionNeuron release, in the same repository, are recognised by their number of
-weights: cartpole_pi, ant_pi, ant_mlp, carracing_pi and puzzle_pong. Three releases have 3,667 weights
-in different orders or with different divisors: the AttentionAgent release, which is recognised by its
-numbers, its simplified branch, and carracing of the AttentionNeuron release; these need --agent.
+weights: cartpole_pi, ant_pi, ant_mlp, carracing_pi and puzzle_pong. Three releases have 3,667
+weights in different orders or with different divisors: the AttentionAgent release, which is
+recognised by its numbers, its simplified branch, and carracing of the AttentionNeuron release;
+these need --agent.
 
 Examples:
   foveate import model.npz --out attention_agent_carracing.safetensors

@@ -525,7 +525,7 @@ fn plots_hold_every_row() {
     };
     let (table, _) = table(&named("noise,hue+blur,bar:2"));
     let overview = plot::overview(&table);
-    for text in ["&lt;b&gt;", ">original<", ">bar<", ">bar:2<"] {
+    for text in ["&lt;b&gt;", ">original<", ">bar (no effect)<", ">bar:2 (no effect)<"] {
         assert!(overview.contains(text), "{text}: {overview}");
     }
     assert!(!overview.contains("noise:3"), "curves have a picture of their own");
