@@ -4,6 +4,8 @@
 //! ends the program with 1, and the input stays where the message says. The damages depend on the seed alone. Coverage-guided
 //! targets are in `fuzz/`; these here need no other compiler.
 
+#![expect(clippy::print_stdout, reason = "a program whose output is its result")]
+
 use std::env;
 use std::error::Error;
 use std::fs;
@@ -34,11 +36,14 @@ const PATIENCE: u64 = 20;
 /// What reading an input gives: whether it was accepted, or the message of its refusal.
 type Outcome = Result<(), String>;
 
+/// Makes a bad input of a good one and all others.
+type Damage = fn(&[u8], &[Vec<u8>], &mut Rng) -> Vec<u8>;
+
 struct Target {
     name: &'static str,
     /// Makes the good inputs in a folder; they are damaged later.
     corpus: fn(&Path) -> Vec<Vec<u8>>,
-    damage: fn(&[u8], &[Vec<u8>], &mut Rng) -> Vec<u8>,
+    damage: Damage,
     read: fn(&Path, &[u8]) -> Outcome,
 }
 
@@ -237,7 +242,10 @@ fn text(good: &[u8], all: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
         let line_end = text[at..].find('\n').map_or(text.len(), |i| at + i + 1);
         match rng.below(6) {
             0 => text.replace_range(line..line_end, ""),
-            1 => text.insert_str(line, &text[line..line_end].to_owned()),
+            1 => {
+                let again = text[line..line_end].to_owned();
+                text.insert_str(line, &again);
+            }
             2 => {
                 let other = String::from_utf8_lossy(pick::<Vec<u8>>(all, rng)).into_owned();
                 let lines: Vec<&str> = other.lines().collect();
@@ -345,7 +353,7 @@ fn tensors(good: &[u8], all: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     file.tensors.dedup_by(|a, b| a.0 == b.0);
     file.metadata.remove("sha256");
     let digest = Sha256::digest(file.to_bytes());
-    let hex = digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let hex = digest.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
     file.metadata.insert("sha256".into(), hex);
     [&[*run][..], &file.to_bytes()].concat()
 }
@@ -428,10 +436,9 @@ fn configure(folder: &Path, input: &[u8]) -> Outcome {
 fn failures(_: &Path) -> Vec<Vec<u8>> {
     let worlds = [
         r#"{"id":"car-racing","picture":"none","variants":[],"options":{"continuous":"true"}}"#,
-        r#"{"id":"cartpole-swingup-harder","picture":"world","variants":[],"shifts":["noise:2"]}"#,
-        r#"{"id":"door-key-5x5","picture":"view","variants":[],"options":{}}"#,
+        r#"{"id":"cartpole-swingup-harder","picture":"world","variants":[],"shifts":["noise-channels:2"]}"#,
     ];
-    let actions = ["[[0.5,0.1,0.0],[0.0,1.0,0.0]]", "[[0.5],[1.0]]", "[[2.0],[0.0]]"];
+    let actions = ["[[0.5,0.1,0.0],[0.0,1.0,0.0]]", "[[0.5],[1.0]]"];
     let one = |(world, actions): (&str, &str)| {
         format!(
             r#"{{"format":"foveate-failure-1","version":"","what":"x","purpose":null,"generation":1,"genome":0,"episode":0,
