@@ -18,7 +18,8 @@ use crate::out;
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Without a name, one line for each kind of thing; with one, the details of a kind, or of everything
-that has this name. Kinds: {}, all.
+that has this name. Kinds, and all:
+{}
 
 Examples:
   foveate list

@@ -530,7 +530,7 @@ fn plots_hold_every_row() {
     }
     assert!(!overview.contains("noise:3"), "curves have a picture of their own");
     let curves = plot::curves(&table).expect("two curves");
-    for text in [">noise<", ">hue+blur<", "&lt;b&gt;"] {
+    for text in [">noise", ">hue+blur", "&lt;b&gt;"] {
         assert!(curves.contains(text), "{text}: {curves}");
     }
     assert_eq!(curves.matches("<circle").count(), 2 * 2 * 6, "two agents, two shifts, severities 0 to 5");
