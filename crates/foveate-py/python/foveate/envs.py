@@ -479,7 +479,7 @@ class DMControl(World):
     """A task of the DeepMind Control suite, with the physics of MuJoCo's library and pictures drawn without OpenGL.
 
     Starts, rewards and numbers are those of dm_control, bit for bit; `docs/control.md` says how far pictures are apart. The
-    library is that of the package ``mujoco``: ``pip install mujoco==3.17.0``.
+    library is that of the package ``mujoco``: ``pip install mujoco``.
 
     Args:
         task: ``"cheetah-run"``, ``"walker-walk"``, ``"cartpole-swingup"``, ``"ball-in-cup-catch"``, ``"reacher-easy"`` or
