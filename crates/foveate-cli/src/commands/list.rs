@@ -16,16 +16,15 @@ use crate::out;
 
 /// List worlds, agents, learners, presets and everything else that has a name
 #[derive(Debug, Args)]
-#[command(after_help = format!("\
+#[command(after_help = "\
 Without a name, one line for each kind of thing; with one, the details of a kind, or of everything
-that has this name. Kinds, and all:
-{}
+that has this name.
 
 Examples:
   foveate list
   foveate list worlds
   foveate list car-racing
-  foveate list agents --json", PARTS.map(|part| part.name).join(", ")))]
+  foveate list agents --json")]
 pub(crate) struct List {
     /// A kind of thing, a name such as `car-racing`, or all
     #[arg(value_name = "KIND|NAME")]
