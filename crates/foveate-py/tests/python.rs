@@ -64,10 +64,22 @@ fn strategies() -> String {
 fn the_package_for_python() {
     let Some(python) = foveate_toy::needs::python() else { return };
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let done = Command::new(python)
+    let package = package();
+    let mut pytest = Command::new(python);
+    // With AddressSanitizer, the interpreter needs the library of its functions: `cargo xtask sanitize`.
+    if let Some(library) = env::var_os("FOVEATE_ASAN") {
+        let module = fs::read(package.join("foveate/_native.abi3.so")).expect("the module");
+        let checks = b"__asan_report_load";
+        assert!(
+            module.windows(checks.len()).any(|part| part == checks),
+            "the module is built without the sanitizer"
+        );
+        pytest.env("LD_PRELOAD", library).env("ASAN_OPTIONS", "detect_leaks=0:allocator_may_return_null=1");
+    }
+    let done = pytest
         .args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"])
         .arg(tests)
-        .env("PYTHONPATH", package())
+        .env("PYTHONPATH", package)
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("FOVEATE_STRATEGIES", strategies())
         .status()

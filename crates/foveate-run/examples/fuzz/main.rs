@@ -1,10 +1,13 @@
 //! Damaged inputs, one after the other, for as long as is asked: `cargo xtask fuzz [TARGET] [--seconds N]`.
 //!
-//! Each input is read as the program reads it. A panic, an error of more than one line or an input that takes more than 20 seconds
-//! ends the program with 1, and the input stays where the message says. The damages depend on the seed alone. Coverage-guided
-//! targets are in `fuzz/`; these here need no other compiler.
+//! Each input is read as the program reads it. A panic, a crash, an error of more than one line or an input that takes more than 20
+//! seconds of processor time ends the program with an error, and the input stays where its first line says; with that file in the
+//! place of the numbers, it reads this input alone. The damages depend on the seed alone. Coverage-guided targets are in `fuzz/`;
+//! these here need no other compiler.
 
 #![expect(clippy::print_stdout, reason = "a program whose output is its result")]
+
+mod models;
 
 use std::env;
 use std::error::Error;
@@ -19,7 +22,7 @@ use std::time::Duration;
 use foveate_core::{ImageBuf, Rng, Seed, Tensor, TensorData};
 use foveate_film::{GifFilm, encode_png};
 use foveate_registry::PRESETS;
-use foveate_run::clock::Wall;
+use foveate_run::clock::{ProcessCpu, Wall};
 use foveate_run::config::{TrainConfig, UserSettings};
 use foveate_run::failure::Failure;
 use foveate_run::fit;
@@ -28,10 +31,11 @@ use foveate_run::tensors::TensorFile;
 use foveate_run::train::{self, ResumeRequest, TrainRequest};
 use foveate_run::trust::WorldFlags;
 use foveate_run::workers::Stop;
+use foveate_train::{LEARNERS, LearnerDescriptor, LearnsFrom};
 use sha2::{Digest, Sha256};
 
-/// Seconds that one input may take.
-const PATIENCE: u64 = 20;
+/// Seconds of processor time that one input may take, and of time.
+const PATIENCE: [u64; 2] = [20, 200];
 
 /// What reading an input gives: whether it was accepted, or the message of its refusal.
 type Outcome = Result<(), String>;
@@ -41,52 +45,86 @@ type Damage = fn(&[u8], &[Vec<u8>], &mut Rng) -> Vec<u8>;
 
 struct Target {
     name: &'static str,
-    /// Makes the good inputs in a folder; they are damaged later.
+    /// Makes the good inputs in a folder; they are damaged later. None where something is missing that they need.
     corpus: fn(&Path) -> Vec<Vec<u8>>,
     damage: Damage,
     read: fn(&Path, &[u8]) -> Outcome,
 }
 
-const TARGETS: [Target; 4] = [
+const TARGETS: [Target; 5] = [
     Target { name: "checkpoints", corpus: checkpoints, damage: tensors, read: resume },
     Target { name: "configurations", corpus: configurations, damage: text, read: configure },
     Target { name: "failures", corpus: failures, damage: text, read: repeat },
+    Target { name: "models", corpus: models::corpus, damage: models::damage, read: models::run },
     Target { name: "pictures", corpus: picture_files, damage: bytes, read: show },
 ];
 
 fn main() -> ExitCode {
+    foveate_registry::compiler::hook();
     let words: Vec<String> = env::args().skip(1).collect();
-    let [name, seconds, seed] = words.as_slice() else {
-        eprintln!("usage: fuzz TARGET|all SECONDS SEED");
-        return ExitCode::from(2);
+    let done = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [name, seconds, seed] => match (seconds.parse(), seed.parse()) {
+            (Ok(seconds), Ok(seed)) => chosen(name).and_then(|targets| {
+                targets
+                    .iter()
+                    .try_for_each(|target| in_folder(target, |folder| run(target, folder, seconds, seed)))
+            }),
+            _ => Err("seconds and seed are whole numbers".to_owned()),
+        },
+        [name, file] => chosen(name).and_then(|targets| {
+            targets
+                .iter()
+                .try_for_each(|target| in_folder(target, |folder| again(target, folder, Path::new(file))))
+        }),
+        _ => Err("usage: fuzz TARGET|all SECONDS SEED, or fuzz TARGET FILE".to_owned()),
     };
-    let (Ok(seconds), Ok(seed)) = (seconds.parse(), seed.parse()) else {
-        eprintln!("seconds and seed are whole numbers");
-        return ExitCode::from(2);
-    };
+    if let Err(why) = done {
+        eprintln!("{why}");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
+
+/// The targets of this name.
+fn chosen(name: &str) -> Result<Vec<&'static Target>, String> {
     let chosen: Vec<&Target> = TARGETS.iter().filter(|target| name == "all" || name == target.name).collect();
     if chosen.is_empty() {
         let names = TARGETS.map(|target| target.name).join(", ");
-        eprintln!("no target is called {name:?}; choose from: {names}");
-        return ExitCode::from(2);
+        return Err(format!("no target is called {name:?}; choose from: {names}"));
     }
-    for target in chosen {
-        if let Err(why) = run(target, seconds, seed) {
-            eprintln!("{}: {why}", target.name);
-            return ExitCode::FAILURE;
-        }
-    }
-    ExitCode::SUCCESS
+    Ok(chosen)
+}
+
+/// Does something in a new folder, which stays when it fails.
+fn in_folder(target: &Target, work: impl FnOnce(&Path) -> Result<(), Box<dyn Error>>) -> Result<(), String> {
+    let folder = env::temp_dir().join(format!("foveate-fuzz-{}-{}", target.name, std::process::id()));
+    let done = || -> Result<(), Box<dyn Error>> {
+        fs::create_dir_all(&folder)?;
+        work(&folder)?;
+        Ok(fs::remove_dir_all(&folder)?)
+    };
+    done().map_err(|why| format!("{}: {why}", target.name))
+}
+
+/// Reads one input, with all that its failure says.
+fn again(target: &Target, folder: &Path, file: &Path) -> Result<(), Box<dyn Error>> {
+    (target.corpus)(folder);
+    let said = (target.read)(folder, &fs::read(file)?);
+    println!("{}: {said:?}", target.name);
+    Ok(())
 }
 
 /// The number of the input that is being read, for the watch.
 static READING: AtomicU64 = AtomicU64::new(0);
 
-fn run(target: &Target, seconds: u64, seed: u64) -> Result<(), Box<dyn Error>> {
-    let folder = env::temp_dir().join(format!("foveate-fuzz-{}-{}", target.name, std::process::id()));
-    fs::create_dir_all(&folder)?;
-    let corpus = (target.corpus)(&folder);
+fn run(target: &Target, folder: &Path, seconds: u64, seed: u64) -> Result<(), Box<dyn Error>> {
+    let corpus = (target.corpus)(folder);
+    if corpus.is_empty() {
+        println!("{}: skipped", target.name);
+        return Ok(());
+    }
     let kept = folder.join("input");
+    println!("{}: {} good inputs; the one that is read is {}", target.name, corpus.len(), kept.display());
     watch(target.name, kept.clone());
     panic::set_hook(Box::new(|_| {}));
     let mut rng = Seed::root(seed).child(target.name, 0).rng();
@@ -102,7 +140,7 @@ fn run(target: &Target, seconds: u64, seed: u64) -> Result<(), Box<dyn Error>> {
         fs::write(&kept, &input)?;
         count += 1;
         READING.store(count, Ordering::Relaxed);
-        let outcome = panic::catch_unwind(AssertUnwindSafe(|| (target.read)(&folder, &input)));
+        let outcome = panic::catch_unwind(AssertUnwindSafe(|| (target.read)(folder, &input)));
         match outcome {
             Ok(Ok(())) => accepted += 1,
             Ok(Err(said)) if count as usize <= corpus.len() => {
@@ -122,7 +160,6 @@ fn run(target: &Target, seconds: u64, seed: u64) -> Result<(), Box<dyn Error>> {
     }
     READING.store(0, Ordering::Relaxed);
     let _ = panic::take_hook();
-    fs::remove_dir_all(&folder)?;
     println!(
         "{}: {count} inputs in {seconds} s, {accepted} accepted, the others refused in one line",
         target.name
@@ -133,14 +170,21 @@ fn run(target: &Target, seconds: u64, seed: u64) -> Result<(), Box<dyn Error>> {
 /// Ends the program when one input takes too long.
 fn watch(name: &'static str, kept: PathBuf) {
     thread::spawn(move || {
-        let (mut last, mut since) = (0, 0);
+        let (mut last, mut cpu, mut wall) = (0, ProcessCpu::start(), Wall::start());
         loop {
             thread::sleep(Duration::from_secs(1));
             let now = READING.load(Ordering::Relaxed);
-            since = if now == last { since + 1 } else { 0 };
-            last = now;
-            if now != 0 && since > PATIENCE {
-                eprintln!("{name}: input {now} ({}): it takes more than {PATIENCE} seconds", kept.display());
+            if now != last {
+                (last, cpu, wall) = (now, ProcessCpu::start(), Wall::start());
+            }
+            let took = [cpu.elapsed().as_secs(), wall.elapsed().as_secs()];
+            if now != 0 && (took[0] > PATIENCE[0] || took[1] > PATIENCE[1]) {
+                eprintln!(
+                    "{name}: input {now} ({}): it takes more than {} seconds, {} of the processor",
+                    kept.display(),
+                    took[1],
+                    took[0]
+                );
                 std::process::exit(1);
             }
         }
@@ -259,51 +303,44 @@ fn text(good: &[u8], all: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// A world, a preset and settings for one learner each, whose first round is over in a moment.
-const LEARNERS: [(&str, &str, &[&str]); 6] = [
-    ("car-racing", "evolution", &["recipe.algorithm=cma-es", "recipe.max_steps=5"]),
-    ("car-racing", "evolution", &["recipe.algorithm=rank-es", "recipe.max_steps=5"]),
-    ("car-racing", "evolution", &["recipe.algorithm=simple-ga", "recipe.max_steps=5"]),
-    ("door-key-5x5", "door-key-ppo", &[]),
-    ("door-key-5x5", "relational", &[]),
-    ("cartpole-swingup-harder", "cartpole-swingup", &[]),
-];
-
-/// Checkpoints of short runs, each behind the number of its run.
-fn checkpoints(folder: &Path) -> Vec<Vec<u8>> {
-    let mut found = vec![];
-    for (i, (world, preset, sets)) in LEARNERS.iter().enumerate() {
-        let mut sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
-        sets.extend(["videos=false", "workers=1"].map(str::to_owned));
-        sets.push(format!("env.id={world}"));
-        let made = UserSettings::read(None, &sets, &WorldFlags::default())
-            .and_then(|said| fit::configure(Some(preset), &said))
-            .map_err(|error| error.to_string())
-            .and_then(|fit::Configured { config, .. }| {
-                let request =
-                    TrainRequest { config, runs: folder.to_path_buf(), name: Some(format!("run-{i}")) };
-                // The run is asked to stop when its first line is in the log.
-                let stop = Stop::default();
-                let mut asks = Asks { stop: stop.clone() };
-                train::run(&request, &mut asks, &stop).map_err(|error| error.to_string())
-            });
-        if let Err(why) = made {
-            println!("checkpoints: no run of {preset}: {why}");
-            continue;
-        }
-        let run = folder.join(format!("run-{i}"));
-        let checkpoints: Vec<PathBuf> = fs::read_dir(run.join("checkpoints"))
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.path())
-            .collect();
-        if let Some(bytes) = checkpoints.iter().max().and_then(|path| fs::read(path).ok()) {
-            found.push([&[i as u8][..], &bytes].concat());
-        }
+/// The world and the preset in which a learner learns at once, and how much data one round has.
+fn place(learner: &LearnerDescriptor) -> [&'static str; 3] {
+    match learner.learns_from {
+        LearnsFrom::Returns => ["car-racing", "evolution", "tracks = 1"],
+        LearnsFrom::Demonstrations => ["door-key-5x5", "relational-imitation", "tracks = 2, updates = 1"],
+        LearnsFrom::Derivatives => ["cartpole-swingup-harder", "cartpole-swingup", "tracks = 2"],
+        LearnsFrom::Values => ["door-key-5x5", "relational", "tracks = 2"],
+        LearnsFrom::Policies | LearnsFrom::Transitions => ["door-key-5x5", "door-key-ppo", "tracks = 2"],
     }
-    assert_eq!(found.len(), LEARNERS.len(), "a checkpoint of each to damage");
-    found
+}
+
+/// A checkpoint of a short run of each learner, behind the number of its run.
+fn checkpoints(folder: &Path) -> Vec<Vec<u8>> {
+    let one = |(i, learner): (usize, &LearnerDescriptor)| {
+        let [world, preset, round] = place(learner);
+        let sets = [
+            "videos=false".to_owned(),
+            "workers=1".to_owned(),
+            format!("env.id={world}"),
+            format!("recipe.algorithm={}", learner.name),
+            "recipe.max_steps=5".to_owned(),
+            format!("recipe.stage=[{{ name = \"only\", steps = 100000, {round} }}]"),
+        ];
+        let said = UserSettings::read(None, &sets, &WorldFlags::default())?;
+        let fit::Configured { config, .. } = fit::configure(Some(preset), &said)?;
+        let request = TrainRequest { config, runs: folder.to_path_buf(), name: Some(format!("run-{i}")) };
+        // The run is asked to stop when its first line is in the log.
+        let stop = Stop::default();
+        train::run(&request, &mut Asks { stop: stop.clone() }, &stop)?;
+        let checkpoints = fs::read_dir(folder.join(format!("run-{i}")).join("checkpoints"))?;
+        let newest = checkpoints.flatten().map(|entry| entry.path()).max().ok_or("no checkpoint")?;
+        Ok::<_, Box<dyn Error>>([&[i as u8][..], &fs::read(newest)?].concat())
+    };
+    let all = LEARNERS.iter().enumerate();
+    all.map(|(i, learner)| {
+        one((i, learner)).unwrap_or_else(|why| panic!("no run of {}: {why}", learner.name))
+    })
+    .collect()
 }
 
 struct Asks {
@@ -399,7 +436,7 @@ fn damaged(tensor: &Tensor, rng: &mut Rng) -> Tensor {
     Tensor::new(shape, data).unwrap_or_else(|_| tensor.clone())
 }
 
-/// Resumes the run with this checkpoint alone; it is asked to stop at once.
+/// Resumes the run with this checkpoint alone, and learns one round more.
 fn resume(folder: &Path, input: &[u8]) -> Outcome {
     let (run, file) = input.split_first().ok_or("nothing")?;
     let run = folder.join(format!("run-{run}"));
@@ -410,9 +447,9 @@ fn resume(folder: &Path, input: &[u8]) -> Outcome {
     }
     fs::write(checkpoints.join("00000001.safetensors"), file).map_err(said)?;
     let stop = Stop::default();
-    stop.ask();
+    let mut asks = Asks { stop: stop.clone() };
     let request = ResumeRequest { folder: run, allow_changes: true, ..ResumeRequest::default() };
-    train::resume(&request, &mut (), &stop).map(drop).map_err(|error| error.to_string())
+    train::resume(&request, &mut asks, &stop).map(drop).map_err(|error| error.to_string())
 }
 
 /// The presets that need nothing of a world.
