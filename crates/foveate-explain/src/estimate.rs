@@ -45,6 +45,13 @@ impl Estimate {
         Estimate::ratio(numbers, &vec![1.0; numbers.len()]).unwrap_or(Estimate { value: 0.0, interval: None })
     }
 
+    /// Of a number that cannot lie outside of these limits: neither does its interval.
+    #[must_use]
+    pub fn within(self, [least, most]: [f64; 2]) -> Estimate {
+        let interval = self.interval.map(|ends| ends.map(|end| end.clamp(least, most)));
+        Estimate { interval, ..self }
+    }
+
     /// With two digits and its interval: `0.45 (0.38 … 0.51)`.
     pub fn plain(&self) -> String {
         self.said(|x| format!("{x:.2}").replace('-', "−"))
@@ -181,6 +188,14 @@ mod tests {
         let [low, high] = wide.interval.expect("six");
         assert!(wide.value == 2.5 && low < 1.5 && high > 3.5, "{wide:?}");
         assert_eq!(wide, Estimate::mean(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]), "the same digits every time");
+    }
+
+    #[test]
+    fn an_interval_ends_where_its_number_must() {
+        let wide = Estimate::mean(&[0.1, 0.2, 0.15, 0.9, 0.25]);
+        let [low, high] = wide.interval.expect("five differ");
+        assert!(high > 1.0, "the case is one: {high}");
+        assert_eq!(wide.within([0.0, 1.0]), Estimate { interval: Some([low.max(0.0), 1.0]), ..wide });
     }
 
     #[test]

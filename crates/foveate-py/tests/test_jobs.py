@@ -414,6 +414,16 @@ def test_films_and_training(tmp_path):
     assert run.finished and run.best.world == "cartpole-swingup-harder"
     history = run.history
     assert len(history["generation"]) > 1 and history["generation"].dtype == np.float64
+    # A run stands for its folder.
+    assert foveate.evaluate(run, episodes=2).weights == foveate.evaluate(run.folder, episodes=2).weights
+
+
+def test_small_returns_have_three_digits():
+    small = foveate.evaluate("door-key-5x5", episodes=2)
+    assert f"{small.mean:.3f} ± {small.std:.3f} over" in str(small) and f"<b>{small.mean:.3f}</b>" in small._repr_html_()
+    large = foveate.evaluate("random-actions", "cartpole-swingup-harder", episodes=2)
+    digits = 1 if abs(large.returns).max() >= 10 else 3
+    assert str(large).startswith(f"{large.mean:.{digits}f} ± ")
 
 
 def test_the_command_is_there(capfd):

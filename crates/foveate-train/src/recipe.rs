@@ -189,6 +189,11 @@ impl Recipe {
             let share = u128::from(stage.steps) * u128::from(steps) / before;
             stage.steps = u64::try_from(share).unwrap_or(u64::MAX).max(1);
         }
+        // What rounding left over.
+        let rest = steps.saturating_sub(self.training_steps());
+        if let Some(last) = self.stages.last_mut() {
+            last.steps += rest / last.starts.max(1) as u64;
+        }
         self.check()
     }
 

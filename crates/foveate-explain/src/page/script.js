@@ -141,7 +141,7 @@
         track.values.forEach((v, t) => {
           const from = y(v);
           pen.globalAlpha = 0.8;
-          pen.fillRect(x(t), Math.min(from, zero), Math.max(inner / steps, 0.7), Math.max(Math.abs(zero - from), 0.4));
+          pen.fillRect(LEFT + t / steps * inner, Math.min(from, zero), Math.max(inner / steps, 0.7), Math.max(Math.abs(zero - from), 0.4));
         });
         pen.globalAlpha = 1;
       } else {

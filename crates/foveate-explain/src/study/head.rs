@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::report_page::{count, whole};
 use crate::charts::percent;
+use crate::figure::short;
 use crate::page::{Mood, Tile};
 use crate::trajectory::Trajectory;
 
@@ -68,13 +69,9 @@ impl ReportHead {
     pub(super) fn lines(&self, f: &mut fmt::Formatter<'_>, on: &str) -> fmt::Result {
         writeln!(f, "{}", self.weights)?;
         writeln!(f, "  on            {on}, variant {}, seed {}", self.variant, self.seed)?;
-        let first = self.scores.first().copied().unwrap_or(0.0);
+        let first = short(self.scores.first().copied().unwrap_or(0.0));
         let episodes = count(self.scores.len(), "episode");
-        writeln!(
-            f,
-            "  tested        {} decisions in {episodes}; the first scores {first:.1}",
-            self.decisions
-        )?;
+        writeln!(f, "  tested        {} decisions in {episodes}; the first scores {first}", self.decisions)?;
         if self.scores.len() == 1 {
             writeln!(f, "  intervals     none: one episode has no interval")?;
         }

@@ -128,8 +128,9 @@ pub(super) fn page<'a>(
 }
 
 /// The name of whom a report is about: that of the file of the weights.
-pub(super) fn subject(labels: &Labels) -> &str {
-    labels.weights.rsplit('/').next().unwrap_or_default().trim_end_matches(".safetensors")
+pub(super) fn subject(labels: &Labels) -> String {
+    let name = labels.weights.rsplit('/').next().unwrap_or_default().trim_end_matches(".safetensors");
+    format!("{}{name}", if name.ends_with(" champion") { "the " } else { "" })
 }
 
 /// `1 episode`, `2 episodes`.
@@ -190,7 +191,7 @@ fn beside_null(claim: &Claim) -> String {
 
 /// The test of this report.
 pub(super) const COVERING: OwnTest = OwnTest {
-    done: "covering",
+    done: "the test with covers",
     claim: "covering what it looks at at the moment changes its action more than covering where it looks at other moments",
     asks: "for all places that it looks at together, on pictures with covers, which the world never shows",
 };

@@ -133,17 +133,21 @@ class Evaluation:
     #: Everything that ``foveate eval --json`` prints.
     details: dict[str, Any] = field(repr=False)
 
+    def _said(self, number: float) -> str:
+        """A return; small ones, as in grid worlds, with three digits behind the point."""
+        return f"{number:.{3 if np.abs(self.returns).max() < 10 else 1}f}"
+
     def __str__(self) -> str:
-        spread = "" if self.std is None else f" ± {self.std:.1f}"
-        return f"{self.mean:.1f}{spread} over {len(self.returns)} episodes of {self.world}"
+        spread = "" if self.std is None else f" ± {self._said(self.std)}"
+        return f"{self._said(self.mean)}{spread} over {len(self.returns)} episodes of {self.world}"
 
     def _repr_html_(self) -> str:
-        spread = "" if self.std is None else f" ± {self.std:.1f}"
-        low, high = ("", "") if self.interval is None else self.interval
-        interval = "" if self.interval is None else f"{low:.1f} … {high:.1f}"
+        said = self._said
+        spread = "" if self.std is None else f" ± {said(self.std)}"
+        interval = "" if self.interval is None else " … ".join(map(said, self.interval))
         rows = {
-            "world": self.world, "agent": self.weights, "episodes": f"{len(self.returns):,}", "mean return": f"<b>{self.mean:.1f}</b>{spread}",
-            "95 % interval of the mean": interval, "lowest … highest": f"{self.returns.min():.1f} … {self.returns.max():.1f}",
+            "world": self.world, "agent": self.weights, "episodes": f"{len(self.returns):,}", "mean return": f"<b>{said(self.mean)}</b>{spread}",
+            "95 % interval of the mean": interval, "lowest … highest": f"{said(self.returns.min())} … {said(self.returns.max())}",
             "mean length": f"{self.lengths.mean():.0f} steps",
         }
         escaped = {name: text if name == "mean return" else html.escape(text) for name, text in rows.items() if text}
@@ -433,6 +437,10 @@ class Run:
     folder: Path
     #: Whether it came to its end; ``foveate train --resume FOLDER`` goes on.
     finished: bool
+
+    def __fspath__(self) -> str:
+        """Its folder: a run may stand wherever one may be named."""
+        return os.fspath(self.folder)
 
     @property
     def best(self) -> Agent:

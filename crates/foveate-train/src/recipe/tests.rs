@@ -31,6 +31,12 @@ fn stages_share_the_training_steps() {
     let steps = |recipe: &Recipe| recipe.stages.iter().map(|stage| stage.steps).collect::<Vec<_>>();
     recipe.set_training_steps(1_000_000).expect("enough");
     assert_eq!((steps(&recipe), recipe.training_steps()), (vec![200_000, 400_000], 1_000_000));
+    recipe.set_training_steps(5_003).expect("enough");
+    assert_eq!(
+        (steps(&recipe), recipe.training_steps()),
+        (vec![1_000, 2_003], 5_003),
+        "the last takes what is left"
+    );
     recipe.stages.truncate(1);
     recipe.stages[0].starts = 1;
     recipe.set_training_steps(123_457).expect("enough");

@@ -86,7 +86,7 @@ pub(super) fn page<'a>(
         summary: summary(report),
         data: player_data(&film, &episode, &[], picture, dimensions, None),
         film,
-        seen: "where cells attend to: a row for each cell, a column for each head",
+        seen: "where cells attend to: a block for each cell, a map for each head",
         columns: vec![],
         sections,
         notes: vec![

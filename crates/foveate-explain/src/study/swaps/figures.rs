@@ -61,7 +61,7 @@ fn shares(report: &SwapReport) -> Figure {
         ),
         wide: false,
         axis: "share of the natural variation",
-        domain: None,
+        domain: Some(share_axis(rows.iter().filter_map(|(_, _, of)| of.as_ref()))),
         band: None,
         label: short,
         rows: rows
@@ -69,6 +69,25 @@ fn shares(report: &SwapReport) -> Figure {
             .filter_map(|(name, ink, of)| of.as_ref().map(|of| row(name, ink, of)))
             .collect(),
     })
+}
+
+/// The ends of an axis for shares, which hold all numbers, and intervals as far as they lie between −1 and 2: that of few
+/// episodes may be so wide that nothing else could be seen beside it.
+fn share_axis<'a>(shares: impl Iterator<Item = &'a Estimate>) -> [f64; 2] {
+    let [low, high] = shares.fold([0.0_f64, 0.0_f64], |[low, high], share| {
+        let [from, to] = share.interval.unwrap_or([share.value; 2]).map(|end| end.clamp(-1.0, 2.0));
+        [low.min(share.value).min(from), high.max(share.value).max(to)]
+    });
+    [low - 0.02 * (high - low), high + 0.04 * (high - low)]
+}
+
+#[cfg(test)]
+#[test]
+fn a_wide_interval_does_not_stretch_the_axis() {
+    let of = |value, from, to| Estimate { value, interval: Some([from, to]) };
+    let [low, high] = share_axis([of(1.0, 0.9, 1.1), of(1.24, 0.68, 151.45)].iter());
+    assert!(low < 0.0 && low > -0.1 && high > 2.0 && high < 2.2, "{low} … {high}");
+    assert!(share_axis([of(4.0, 3.0, 5.0)].iter())[1] > 4.0, "a number is always shown");
 }
 
 /// Means over decisions, for every episode: `[levels][episodes]`.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::SwapStudy;
 use super::effects::Regret;
-use super::report::{SwapReport, natural_percent};
+use super::report::{FEWEST_UNTRAINED, Order, SwapReport, Untrained, natural_percent};
 use crate::estimate::Estimate;
 use crate::page::{Mood, ReportPage, Section, Tile};
 use crate::study::report_page::count;
@@ -189,8 +189,8 @@ pub(super) fn sentences(report: &SwapReport) -> [String; 3] {
                     "Its attention at the moment says less about what matters than where it attends in other episodes: {numbers}."
                 ),
                 _ if f.is_above(0.0) => format!(
-                    "What it attends to most matters more than chance would have it, but that does not set it apart from where \
-                     it usually attends and from untrained agents of its kind: {numbers}."
+                    "What it attends to most matters more than chance would have it, but {}: {numbers}.",
+                    missing(order, report.untrained.as_ref())
                 ),
                 _ => format!("Whether what it attends to most matters most is open: {numbers}."),
             }
@@ -198,6 +198,22 @@ pub(super) fn sentences(report: &SwapReport) -> [String; 3] {
         _ => format!("In which order is not said: {}.", right.why),
     };
     [first, second, third]
+}
+
+/// What an order above chance lacks to be called right.
+fn missing(order: &Order, untrained: Option<&Untrained>) -> String {
+    let usual = !order.above_prior.as_ref().is_some_and(|prior| prior.is_above(0.0));
+    let limit = untrained.and_then(Untrained::decides);
+    let alike = limit.is_some_and(|limit| order.f.as_ref().is_none_or(|f| f.value <= limit));
+    let mut from = vec![];
+    from.extend(usual.then_some("where it usually attends"));
+    from.extend(alike.then_some("untrained agents of its kind"));
+    if from.is_empty() {
+        return format!(
+            "too few untrained agents were measured to set it apart; {FEWEST_UNTRAINED} are the least"
+        );
+    }
+    format!("that does not set it apart from {}", from.join(" and from "))
 }
 
 fn lead(report: &SwapReport, bordered: bool) -> Vec<String> {

@@ -208,7 +208,8 @@ fn shares(episodes: &[Vec<Measured>]) -> Shares {
         values: if soft { share(&|m| m.paths.values) } else { None },
         memory: share(&|m| Some(m.paths.memory)),
         above_memory: share(&|m| Some(m.paths.attended - m.paths.memory)),
-        natural: Estimate::ratio(&natural, &counts).unwrap_or(Estimate { value: 0.0, interval: None }),
+        natural: Estimate::ratio(&natural, &counts)
+            .map_or(Estimate { value: 0.0, interval: None }, |natural| natural.within([0.0, 1.0])),
     }
 }
 
@@ -437,8 +438,7 @@ fn of_order(order: &Order, Grounds { episodes, untrained, .. }: Grounds<'_>) -> 
         );
         return VerdictLine { question, answer: "undecided", why };
     };
-    let enough = untrained.filter(|untrained| untrained.agents >= FEWEST_UNTRAINED);
-    let limit = enough.and_then(|untrained| untrained.limit);
+    let limit = untrained.and_then(Untrained::decides);
     let own = f.is_above(0.0) && prior.is_above(0.0);
     let answer =
         answer(own && limit.is_some_and(|limit| f.value > limit), f.is_below(0.0) || prior.is_below(0.0));
@@ -494,6 +494,11 @@ fn would_decide(of: &Estimate, limit: f64, episodes: usize) -> String {
 }
 
 impl Untrained {
+    /// The limit that an agent must pass; `None` of too few agents.
+    pub(super) fn decides(&self) -> Option<f64> {
+        self.limit.filter(|_| self.agents >= FEWEST_UNTRAINED)
+    }
+
     /// Above how many the agent is, of how many; `None` where its own F is not defined.
     pub(super) fn above(&self) -> Option<String> {
         let share = self.percentile?;

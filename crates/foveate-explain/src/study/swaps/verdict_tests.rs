@@ -211,8 +211,7 @@ fn no_two_sentences_of_a_page_contradict() {
         }
         let first = sentences(&report);
         for (sentence, line) in first.iter().zip(&report.verdict) {
-            let open =
-                ["open", "not said", "does not set it apart"].iter().any(|words| sentence.contains(words));
+            let open = ["open", "not said", "set it apart"].iter().any(|words| sentence.contains(words));
             assert_eq!(open, line.answer == "undecided", "“{sentence}” beside {line:?}");
         }
         let compared = Compared { name: "it".into(), report: report.clone() }.sentence();
@@ -269,6 +268,24 @@ fn an_answer_rests_on_what_is_defined() {
     assert!(of_agents(2).verdict[2].why.ends_with(
         "above 2 of 2 untrained agents, which are too few for a yes; at least 19 untrained agents would decide it"
     ));
+}
+
+/// An order above chance that is not called right lacks what the answer lacks, and nothing else.
+#[test]
+fn what_sets_an_order_not_apart_is_named() {
+    let [above, open, _] = SIDES;
+    let third = |prior, agents, theirs| {
+        let order = Some(order(Some(above), Some(prior)));
+        sentences(&report(20, of(0.2, 0.1, 0.3), above, order, Some(untrained(agents, theirs))))[2].clone()
+    };
+    for (sentence, says, silent) in [
+        (third(open, 20, 0.1), "from where it usually attends:", "untrained"),
+        (third(above, 20, 1.4), "from untrained agents of its kind:", "usually"),
+        (third(open, 20, 1.4), "from where it usually attends and from untrained agents of its kind:", "few"),
+        (third(above, 2, 0.1), "too few untrained agents", "usually"),
+    ] {
+        assert!(sentence.contains(says) && !sentence.contains(silent), "{says}: {sentence}");
+    }
 }
 
 #[test]
