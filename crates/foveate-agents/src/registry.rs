@@ -3,12 +3,13 @@
 //! An agent is a file that ends with its [`AgentDescriptor`]; [`AGENTS`] is the list of them. To add one, write the file,
 //! name it in `lib.rs` and in the list. A program that uses this library adds its own with [`Registry::register`].
 
+use foveate_core::forms::{self, Setting};
 use foveate_core::{
     Agent, Descriptor, EnvSpec, ObservationSpace, PolicyError, Registry, RegistryError, Seed, Student,
     TensorShape, near,
 };
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub use crate::fit::picture;
 use crate::layout::Layout;
@@ -101,6 +102,21 @@ impl AgentDescriptor {
             Sees::PictureOrNumbers | Sees::Anything => Sees::Numbers,
             one => one,
         }
+    }
+
+    /// Every setting with its form and its default.
+    pub fn settings(&self) -> Vec<Setting> {
+        forms::settings(&Value::Object(Map::new()), &|config| self.complete(config))
+    }
+
+    /// Which setting of `config` has the wrong form, by its name after `prefix`, and what it wants; `None` when none has.
+    pub fn refusal(&self, config: &Value, prefix: &str) -> Option<String> {
+        forms::refusal(config, &|config| self.complete(config), prefix)
+    }
+
+    fn complete(&self, config: &Value) -> Result<Value, String> {
+        let config = (self.read)(config).map_err(|error| error.to_string())?;
+        config.to_value().map_err(|error| error.to_string())
     }
 }
 
@@ -247,7 +263,11 @@ pub fn usual(spec: &EnvSpec) -> Result<&'static AgentDescriptor, PolicyError> {
 /// # Errors
 /// When there is no such agent, or the settings have unknown or impossible entries.
 pub fn config(name: &str, config: &Value) -> Result<Box<dyn AgentConfig>, PolicyError> {
-    let config = (find(name)?.read)(config).map_err(|error| named(name, error))?;
+    let agent = find(name)?;
+    let config = (agent.read)(config).map_err(|error| {
+        let refused = agent.refusal(config, "").map(|why| PolicyError::BadConfig { why });
+        named(name, refused.unwrap_or(error))
+    })?;
     config.check()?;
     Ok(config)
 }

@@ -245,7 +245,7 @@ fn impossible_configurations_are_refused_with_a_remedy() {
         (json!({"query_dim": 100_000}), "query_dim = 100000 for 529 patches is too large"),
         (json!({"hidden": 65_537}), "hidden is 65537"),
         (json!({"hidden": 65_536}), "parameters; at most"),
-        (json!({"hidden": -1}), "invalid value"),
+        (json!({"hidden": -1}), "hidden wants a whole number from 0, such as 16; it was given the number -1"),
         (json!({"actions": []}), "number of action dimensions is 0"),
         (json!({"actions": [[1.0, 1.0]]}), "low must be below high"),
         (json!({"features": {"centre": false}}), "at least one of centre, colour, histogram and conv"),
@@ -253,7 +253,10 @@ fn impossible_configurations_are_refused_with_a_remedy() {
         (json!({"features": {"conv": {"size": 8}}}), "features.conv.size is 8; it must be from 1 to 7"),
         (json!({"features": {"conv": {"filters": 0}}}), "features.conv.filters is 0"),
         (json!({"features": {"conv": {"stride": 0}}}), "features.conv.stride is 0"),
-        (json!({"scale": "sqrt"}), "unknown variant `sqrt`"),
+        (
+            json!({"scale": "sqrt"}),
+            "scale wants one of \"sqrt_d_in\", \"sqrt_d\", \"one\"; it was given the text \"sqrt\"; did you mean",
+        ),
         (json!({"topk": 5}), "unknown field `topk`"),
         (json!([1]), "agent attention-agent"),
     ];

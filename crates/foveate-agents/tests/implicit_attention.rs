@@ -466,7 +466,7 @@ fn votes_that_overflow_are_said() {
 #[test]
 fn what_makes_no_sense_is_refused() {
     for (agent, on_top, words) in [
-        ("iap", json!({ "voting": { "kernel": "nothing" } }), "unknown variant `nothing`"),
+        ("iap", json!({ "voting": { "kernel": "nothing" } }), "voting.kernel wants one of \"softmax\", "),
         ("iap", json!({ "voting": { "kernel": "relu", "hyperplanes": 2 } }), "unknown field `hyperplanes`"),
         ("iap", json!({ "voting": { "kernel": "relu", "epsilon": -1.0 } }), "voting.epsilon is -1"),
         ("iap", json!({ "voting": { "kernel": "positive", "features": 0 } }), "voting.features is 0"),

@@ -51,6 +51,41 @@ fn a_run_leaves_what_it_promises() {
     assert!(log.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{log}");
 }
 
+#[test]
+fn a_run_that_names_files_is_of_use_from_every_folder() {
+    let dir = Dir::new();
+    std::fs::create_dir(dir.path("film")).expect("a folder");
+    let picture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/images/backgrounds/noise.png");
+    dir.write("film/1.png", std::fs::read(picture).expect("a picture of the documents"));
+    dir.write("behind.png", std::fs::read(picture).expect("a picture of the documents"));
+    let files = [
+        "--set",
+        "env.variants=['video:folder=film']",
+        "--set",
+        "env.shifts=['background-image:5:file=behind.png']",
+    ];
+    start(&dir, &files);
+
+    std::fs::create_dir(dir.path("elsewhere")).expect("a folder");
+    let elsewhere = |args: &[&str]| {
+        let done = dir.command(args).current_dir(dir.path("elsewhere")).output().expect("it starts");
+        assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        done.stdout
+    };
+    let eval = |run: &str| elsewhere(&["eval", run, "--episodes", "1", "--max-steps", "3", "--json"]);
+    assert!(!eval("../runs/car-racing").is_empty());
+    let config = String::from_utf8(dir.read("runs/car-racing/config.toml")).expect("text");
+    assert!(config.contains(&dir.path("film").display().to_string()), "{config}");
+    eval("../runs/car-racing/best.safetensors");
+
+    // Resumed from elsewhere, a run ends with the same bytes.
+    let stopped = [&files[..], &["--name", "stopped", "--set", "recipe.stage.0.generations=2"]].concat();
+    start(&dir, &stopped);
+    let before = dir.read("runs/stopped/last.safetensors");
+    elsewhere(&["train", "--resume", "../runs/stopped"]);
+    assert!(dir.read("runs/stopped/last.safetensors") == before);
+}
+
 #[cfg(unix)]
 #[test]
 fn ctrl_c_stops_safely_and_resume_ends_with_the_same_weights() {
@@ -92,8 +127,14 @@ fn bad_configurations() {
         (&["--set", "recipe.stage.0.sigma=nan"], &["sigma = NaN; it must be above 0"]),
         (&["--set", "recipe.stage.0.sigma={from=1,to=-1}"], &["sigma = -1; it must be above 0"]),
         (&["--set", "recipe.stage.0.population=1"], &["population = 1", "at least 2 genomes"]),
-        (&["--set", "recipe.stage.0.population=-3"], &["population = -3", "correct it"]),
-        (&["--set", "recipe.stage.0.population=4.5"], &["population = 4.5", "correct it"]),
+        (
+            &["--set", "recipe.stage.0.population=-3"],
+            &["recipe.stage.0.population wants a whole number", "the number -3"],
+        ),
+        (
+            &["--set", "recipe.stage.0.population=4.5"],
+            &["recipe.stage.0.population wants a whole number", "the number 4.5"],
+        ),
         (&["--set", "recipe.stage.0.population=100000000"], &["population = 100000000", "at most 65536"]),
         (&["--set", "recipe.algorithm=magic"], &["\"magic\"", "rank-es"]),
         (&["--set", "seed"], &["--set seed", "write it as key=value"]),

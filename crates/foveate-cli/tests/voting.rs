@@ -78,7 +78,7 @@ fn published_weights_may_vote_otherwise() {
     check_fails(
         &dir,
         &["import", "w.npz", "--agent", "attention-agent", "--config", "typo.toml"],
-        &["unknown variant `rely`", "softmax"],
+        &["voting.kernel wants one of \"softmax\"", "the text \"rely\"; did you mean relu?"],
     );
 }
 

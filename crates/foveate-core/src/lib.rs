@@ -13,6 +13,7 @@
 //! * [`Executor`]: runs [`Work`] and returns [`Experience`]: threads, a cluster, a GPU.
 //! * [`Registry`]: worlds, agents, learners and shifts by name, including those of other crates.
 //! * [`hint`]: settings and tasks in messages, which every front end shows in its own words.
+//! * [`forms`]: what each setting takes, in words.
 //! * [`near`]: suggestions for misspelt names.
 //! * [`statistics`]: summaries of lists of returns, and tests of whether two lists differ.
 //! * [`Threads`]: how many threads may share one computation, and what runs them.
@@ -28,6 +29,7 @@ mod env;
 pub mod episode;
 mod evolve;
 mod executor;
+pub mod forms;
 mod grid_view;
 pub mod hint;
 mod image;

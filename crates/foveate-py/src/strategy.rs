@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use foveate::core::{EvolveError, Evolver, Seed, StateDict};
+use foveate::core::{EvolveError, Evolver, Seed, StateDict, forms};
 use foveate::evolve::{STRATEGIES, StrategyConfig, make};
 use foveate::training::{JobSize, LearnerSettings};
 use numpy::PyArrayDyn;
@@ -70,8 +70,15 @@ impl Strategy {
         let mut table: serde_json::Map<String, serde_json::Value> =
             serde_json::from_str(settings).map_err(|error| refused(py, format!("settings: {error}")))?;
         table.insert("algorithm".into(), name.into());
-        let config: StrategyConfig =
-            serde_json::from_value(table.into()).map_err(|error| refused(py, format!("{name}: {error}")))?;
+        let config: StrategyConfig = serde_json::from_value(table.clone().into()).map_err(|error| {
+            let complete = |table: &serde_json::Value| {
+                let config: StrategyConfig =
+                    serde_json::from_value(table.clone()).map_err(|error| error.to_string())?;
+                serde_json::to_value(config).map_err(|error| error.to_string())
+            };
+            let why = forms::refusal(&table.into(), &complete, "");
+            refused(py, format!("{name}: {}", why.unwrap_or_else(|| error.to_string())))
+        })?;
         config.check().map_err(|error| of_strategy(py, &error))?;
         let params = start.len() as u64;
         let job = JobSize { params, longest: 0, steps: 0, tracks: 0, observed: 0, demonstrated: 0 };

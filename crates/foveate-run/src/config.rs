@@ -7,14 +7,16 @@
 mod layers;
 #[cfg(test)]
 mod tests;
+pub(crate) mod whole_paths;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use foveate_agents::registry;
 use foveate_core::Agent;
+use foveate_core::forms::{self, Setting};
 use foveate_envs::registry::EnvRequest;
-use foveate_train::Recipe;
+use foveate_train::{Recipe, Stage};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -49,9 +51,6 @@ pub struct TrainConfig {
     /// The settings of learning.
     pub recipe: Recipe,
 }
-
-/// Options of worlds that name files or folders.
-const FILES: [&str; 2] = ["data", "library"];
 
 /// The world to train in.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -119,26 +118,28 @@ impl EnvSection {
         FileWorld::new(asked, &*self.origin.file).accept(&self.origin.flags)
     }
 
-    /// Names the files of its options by their whole paths: a run is also used from other folders than that in which it began.
-    fn make_files_absolute(&mut self) -> Result<(), RunError> {
-        let make = |name: &str, path: &mut String| {
-            if !FILES.contains(&name) || !Path::new(&*path).exists() {
-                return Ok(());
-            }
-            let whole = std::path::absolute(&*path).map_err(RunError::io("read", Path::new(&*path)))?;
-            // A path that is no text stays as it is.
-            if let Some(whole) = whole.to_str() {
-                whole.clone_into(path);
-            }
-            Ok(())
-        };
-        for (name, value) in &mut self.options {
+    /// Names all files by their whole paths: a run is also used from other folders than that in which it began.
+    fn make_files_absolute(&mut self) {
+        let EnvSection { id, variants, shifts, options, .. } = self;
+        let flags = &mut self.origin.flags;
+        // What the user's flags say comes last, so it is the same.
+        for id in std::iter::once(id).chain(&mut flags.id) {
+            *id = whole_paths::of_id(id);
+        }
+        for text in variants.iter_mut().chain(&mut flags.variants) {
+            *text = whole_paths::of_variant(text);
+        }
+        for text in shifts.iter_mut().chain(&mut flags.shifts) {
+            *text = whole_paths::of_shift(text);
+        }
+        for (name, value) in options {
             if let Value::String(path) = value {
-                make(name, path)?;
+                *path = whole_paths::of_option(name, path);
             }
         }
-        // What the user's flags say comes last, so it is the same.
-        self.origin.flags.options.iter_mut().try_for_each(|(name, path)| make(name, path))
+        for (name, path) in &mut flags.options {
+            *path = whole_paths::of_option(name, path);
+        }
     }
 
     /// Sets the file that the section came from, and the world's flags of the command line.
@@ -201,6 +202,26 @@ impl AgentSection {
     }
 }
 
+/// Every setting of a run but those of its agent and of its learners, with its form; the defaults are those of `preset`.
+///
+/// # Errors
+/// When there is no such preset.
+pub fn settings(preset: &str) -> Result<Vec<Setting>, RunError> {
+    let preset = serde_json::to_value(preset_table(preset)?).unwrap_or_default();
+    Ok(forms::settings(&preset, &complete))
+}
+
+/// Reads a configuration and writes it with its defaults.
+fn complete(given: &serde_json::Value) -> Result<serde_json::Value, String> {
+    let config = TrainConfig::deserialize(given).map_err(|error| error.to_string())?;
+    // What no stage knows is a setting of its learner; the place that asks for names is no setting.
+    if config.recipe.stages.iter().any(|stage| stage.options.contains_key("?")) {
+        let known: Vec<String> = Stage::keys().map(|key| format!("`{key}`")).collect();
+        return Err(format!("unknown field `?`, expected one of {}", known.join(", ")));
+    }
+    serde_json::to_value(config).map_err(|error| error.to_string())
+}
+
 const fn yes() -> bool {
     true
 }
@@ -244,12 +265,31 @@ impl TrainConfig {
 
     fn from_table(table: &Table, from: &str) -> Result<Self, RunError> {
         let mut config: TrainConfig = serde_path_to_error::deserialize(table.clone()).map_err(|error| {
-            let place = error.path().to_string();
+            let place = error.path().to_string().replace('[', ".").replace(']', "");
+            let given = serde_json::to_value(table).unwrap_or_default();
+            if let Some(why) = forms::refusal(&given, &complete, "") {
+                return bad(from, why);
+            }
             bad(from, format!("{place}: {}", with_hint(error.inner(), &place, table)))
         })?;
         config.env.came_from(from, WorldFlags { only_of_file: true, ..WorldFlags::default() });
+        if let Some(why) = config.refusal() {
+            return Err(bad(from, why));
+        }
         config.check().map_err(|why| bad(from, why))?;
         Ok(config)
+    }
+
+    /// Which setting of the agent or of a learner has the wrong form.
+    fn refusal(&self) -> Option<String> {
+        let AgentSection { name, .. } = &self.agent;
+        let of_agent = registry::find(name)
+            .ok()
+            .and_then(|agent| agent.refusal(&self.agent.settings().ok()?, "agent.config."));
+        let of_stage = |(index, stage): (usize, &Stage)| {
+            stage.refusal(&self.recipe.algorithm, &format!("recipe.stage.{index}."))
+        };
+        of_agent.or_else(|| self.recipe.stages.iter().enumerate().find_map(of_stage))
     }
 
     /// Checks everything that can be checked without a world or an agent.

@@ -22,7 +22,7 @@ use foveate_train::{Event, LearnsFrom, Training};
 use crate::budget;
 use crate::checkpoint::RunFolder;
 use crate::cluster::Cluster;
-use crate::config::{AgentSection, TrainConfig};
+use crate::config::{AgentSection, TrainConfig, whole_paths};
 use crate::cost::Cost;
 use crate::error::RunError;
 use crate::fit;
@@ -105,7 +105,7 @@ pub fn run_on(
     let toml = config.to_toml();
     let folder = match name {
         Some(name) => RunFolder::create_named(runs, name, &toml)?,
-        None => RunFolder::create(runs, &config.env.id, &toml)?,
+        None => RunFolder::create(runs, &whole_paths::short_id(&config.env.id), &toml)?,
     };
     if let Some(warning) = Cost::of(config, &parts.tensors()?).and_then(|cost| cost.warning()) {
         observer.note(&Note::Expensive { why: warning });

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use foveate_core::hint::{Choice, Hint, Setting};
 use foveate_envs::registry::EnvRequest;
 
+use crate::config::whole_paths;
 use crate::error::RunError;
 use crate::suggest;
 use crate::worlds::{WORLDS, WRAP, default_world};
@@ -149,7 +150,8 @@ impl FileWorld {
     /// world.
     pub fn accept(self, flags: &WorldFlags) -> Result<EnvRequest, RunError> {
         let FileWorld { asked, file } = self;
-        if flags.id.as_ref().is_some_and(|id| *id != asked.id) {
+        let same = |id: &String| whole_paths::of_id(id) == whole_paths::of_id(&asked.id);
+        if flags.id.as_ref().is_some_and(|id| !same(id)) {
             return Ok(flags.request());
         }
         let request = flags.over(asked);

@@ -39,8 +39,12 @@ const ALGORITHM: &str = "algorithm";
 fn parse(name: &str, table: &Table) -> Result<Box<dyn LearnerSettings>, String> {
     let mut table = table.clone();
     table.insert(ALGORITHM.into(), Value::from(name));
-    let config: StrategyConfig =
-        table.try_into().map_err(|error: toml::de::Error| error.message().trim().to_owned())?;
+    let config: StrategyConfig = table.try_into().map_err(|error: toml::de::Error| {
+        let said = error.message().trim();
+        // Those of every strategy.
+        let more = if said.contains("unknown field `") { ", `bounds`, `restarts`" } else { "" };
+        format!("{said}{more}")
+    })?;
     Ok(Box::new(config))
 }
 

@@ -18,7 +18,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use foveate_core::forms::{self, Setting};
 use foveate_core::{Descriptor, LearnError, Learner, Registry, Seed, Student};
+use serde::Deserialize as _;
+use serde_json::{Map, Value};
 use toml::Table;
 
 use crate::recipe::Fitness;
@@ -93,6 +96,21 @@ impl LearnerDescriptor {
     /// When a setting is unknown or has the wrong type; the error is the message of the TOML reader.
     pub fn settings(&self, table: &Table) -> Result<Box<dyn LearnerSettings>, String> {
         (self.parse)(self.name, table)
+    }
+
+    /// Every setting with its form and its default.
+    pub fn forms(&self) -> Vec<Setting> {
+        forms::settings(&Value::Object(Map::new()), &|table| self.complete(table))
+    }
+
+    /// Which setting of `table` has the wrong form, by its name after `prefix`, and what it wants; `None` when none has.
+    pub fn refusal(&self, table: &Table, prefix: &str) -> Option<String> {
+        forms::refusal(&serde_json::to_value(table).ok()?, &|table| self.complete(table), prefix)
+    }
+
+    fn complete(&self, table: &Value) -> Result<Value, String> {
+        let table = Table::deserialize(table).map_err(|error| error.to_string())?;
+        serde_json::to_value(self.settings(&table)?.table()).map_err(|error| error.to_string())
     }
 }
 

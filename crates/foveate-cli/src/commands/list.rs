@@ -3,6 +3,7 @@
 use anyhow::anyhow;
 use clap::Args;
 use foveate::agents::voting::{KERNELS, VotingConfig};
+use foveate::core::forms::{self, Setting, written};
 use foveate::core::near;
 use foveate::envs::registry::{Champion, Choice, VariantInfo};
 use foveate::envs::shift::{SHIFT_SETS, ShiftDescriptor, ShiftSet};
@@ -46,7 +47,7 @@ struct Part {
     whole: bool,
 }
 
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 13] = [
     Part {
         name: "worlds",
         about: "where agents act",
@@ -147,6 +148,14 @@ const PARTS: [Part; 12] = [
         names: || PRESETS.names(),
         text: presets_text,
         json: || json!(PRESETS.names()),
+        whole: true,
+    },
+    Part {
+        name: "settings",
+        about: "settings of a run (--set)",
+        names: Vec::new,
+        text: run_settings_text,
+        json: || settings_json(&run_settings()),
         whole: true,
     },
 ];
@@ -412,18 +421,41 @@ fn agents_text() -> String {
 }
 
 fn agent_text(agent: &AgentDescriptor) -> String {
-    let lines: Vec<Entry> = settings(agent.name)
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(name, value)| Entry { name: name.clone(), about: value.to_string() })
-        .collect();
     format!(
-        "agent {}: {}; sees {}\n\n settings and their defaults, as in `foveate train --set agent.config.top_k=5`:\n{}",
+        "agent {}: {}; sees {}\n\n settings, as in `foveate train --set agent.config.top_k=5`, each with its default and what it takes:\n{}",
         agent.name,
         agent.summary,
         agent.sees.describe(),
-        columns(&lines)
+        columns(&setting_lines(&agent.settings()))
+    )
+}
+
+/// A line for each setting: its default, and what it takes.
+fn setting_lines(settings: &[Setting]) -> Vec<Entry> {
+    let line = |setting: &Setting| {
+        let default = setting.default.as_ref().map_or_else(|| "not set".to_owned(), written);
+        Entry { name: setting.key.clone(), about: format!("{default} ({})", setting.form) }
+    };
+    settings.iter().map(line).collect()
+}
+
+fn settings_json(settings: &[Setting]) -> Value {
+    let one = |s: &Setting| json!({ "name": s.key, "default": s.default, "form": s.form });
+    settings.iter().map(one).collect()
+}
+
+/// Settings of a run that all agents and learners have.
+fn run_settings() -> Vec<Setting> {
+    let preset = PRESETS.names()[0];
+    foveate::run::config::settings(preset).expect("a preset in the list can be read")
+}
+
+fn run_settings_text() -> String {
+    format!(
+        "settings of a run (--set KEY=VALUE, and in the file of --config), with the values of the preset {} and what they\n\
+         take; those of its agent: `foveate list AGENT`, those of a stage's learner: `foveate list LEARNER`:\n\n{}",
+        PRESETS.names()[0],
+        columns(&setting_lines(&run_settings()))
     )
 }
 
@@ -441,7 +473,7 @@ fn kernel_lines(name: &str, about: &str) -> Vec<Entry> {
 }
 
 fn learner_lines(learner: &LearnerDescriptor) -> Vec<Entry> {
-    described(learner.name, learner.summary, &learner_settings(learner))
+    described(learner.name, learner.summary, &learner.forms())
 }
 
 fn learners_text() -> String {
@@ -459,13 +491,12 @@ fn presets_text() -> String {
     format!("presets for training (--preset):\n\n{}", columns(&lines))
 }
 
-/// A line for an entry with settings and, below it, one with the settings.
-fn described(name: &str, about: &str, settings: &serde_json::Map<String, Value>) -> Vec<Entry> {
-    let line = |name: &str, about: String| Entry { name: name.into(), about };
-    let settings: Vec<String> =
-        settings.iter().map(|(name, default)| format!("{name}={default}").replace('"', "")).collect();
-    let settings = (!settings.is_empty()).then(|| line("", settings.join(" ")));
-    std::iter::once(line(name, about.into())).chain(settings).collect()
+/// A line for an entry with settings, followed by one for each of them.
+fn described(name: &str, about: &str, settings: &[Setting]) -> Vec<Entry> {
+    let of_entry = Entry { name: name.into(), about: about.into() };
+    let indented =
+        setting_lines(settings).into_iter().map(|line| Entry { name: format!("  {}", line.name), ..line });
+    std::iter::once(of_entry).chain(indented).collect()
 }
 
 fn wrappers() -> Vec<Entry> {
@@ -486,12 +517,22 @@ fn settings(agent: &str) -> Value {
         .expect("the defaults of a registered agent are good")
 }
 
-/// Every setting of a kernel, with its default value.
-fn kernel_settings(name: &str) -> serde_json::Map<String, Value> {
-    let config: VotingConfig = serde_json::from_value(json!({ "kernel": name })).expect("it is in the list");
-    let Ok(Value::Object(mut settings)) = serde_json::to_value(config) else { return serde_json::Map::new() };
-    settings.remove("kernel");
+/// Every setting of a kernel.
+fn kernel_settings(name: &str) -> Vec<Setting> {
+    let complete = |config: &Value| {
+        let config: VotingConfig =
+            serde_json::from_value(config.clone()).map_err(|error| error.to_string())?;
+        serde_json::to_value(config).map_err(|error| error.to_string())
+    };
+    let mut settings = forms::settings(&json!({ "kernel": name }), &complete);
+    settings.retain(|setting| setting.key != "kernel");
     settings
+}
+
+/// The settings that have a default, with their values.
+fn defaults(settings: &[Setting]) -> Value {
+    let with_default = settings.iter().filter_map(|s| Some((s.key.clone(), s.default.clone()?)));
+    Value::Object(with_default.collect())
 }
 
 /// Every setting of a learner that has a default, with that value.
@@ -585,19 +626,22 @@ fn variant_json(info: &VariantInfo) -> Value {
 }
 
 fn agents_json() -> Value {
-    let agent = |agent: &AgentDescriptor| json!({ "name": agent.name, "about": agent.summary, "sees": agent.sees.describe(), "config": settings(agent.name) });
+    let agent = |agent: &AgentDescriptor| json!({ "name": agent.name, "about": agent.summary, "sees": agent.sees.describe(), "config": settings(agent.name), "settings": settings_json(&agent.settings()) });
     AGENTS.iter().map(agent).collect()
 }
 
 fn learners_json() -> Value {
     LEARNERS
         .iter()
-        .map(|s| json!({ "name": s.name, "about": s.summary, "config": learner_settings(s) }))
+        .map(|s| json!({ "name": s.name, "about": s.summary, "config": learner_settings(s), "settings": settings_json(&s.forms()) }))
         .collect()
 }
 
 fn kernels_json() -> Value {
-    let kernel = |(name, about): &(&str, &str)| json!({ "name": name, "about": about, "config": kernel_settings(name) });
+    let kernel = |(name, about): &(&str, &str)| {
+        let settings = kernel_settings(name);
+        json!({ "name": name, "about": about, "config": defaults(&settings), "settings": settings_json(&settings) })
+    };
     KERNELS.iter().map(kernel).collect()
 }
 

@@ -165,7 +165,7 @@ impl UserSettings {
             initial::pin_file("teacher", &mut teacher.weights, &mut teacher.sha256)?;
         }
         config.env.origin = self.origin(&from);
-        config.env.make_files_absolute()?;
+        config.env.make_files_absolute();
         Ok(config)
     }
 }

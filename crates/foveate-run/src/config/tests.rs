@@ -69,21 +69,25 @@ fn bad_input() {
     );
     check_err("[recipe.selection]\nsigm = 1", &[], "unknown field `sigm`");
     check_err("sigma = 1", &[], "unknown field `sigma`");
-    check_err("", &["recipe.stage.0.sigma=many"], "invalid type: string \"many\", expected f64");
+    check_err(
+        "",
+        &["recipe.stage.0.sigma=many"],
+        "recipe.stage.0.sigma wants a number, such as 0.1; it was given the text \"many\"",
+    );
     check_err("", &["sigma"], "a value is missing; write it as key=value");
     check_err("", &["=3"], "a key is missing; write it as key=value");
-    check_err("", &["recipe=3"], "invalid type: integer `3`");
-    check_err("", &["recipe.stage.9.sigma=3"], "invalid type: map");
+    check_err("", &["recipe=3"], "recipe wants a table");
+    check_err("", &["recipe.stage.9.sigma=3"], "recipe.stage wants a list of tables, such as [{name=");
     check_err("seed = 1\nseed = 2", &[], "mine.toml line 2: duplicate key");
     check_err("seed = = 1", &[], "mine.toml line 1");
     check_err("version = 2", &[], "this program reads version 1");
-    check_err("", &["seed=-1"], "invalid value: integer `-1`");
+    check_err("", &["seed=-1"], "seed wants a whole number from 0; it was given the number -1");
     check_err("", &["recipe.stage.0.population=1"], "population = 1; a generation needs at least 2 genomes");
     check_err("", &["recipe.stage.0.tracks=0"], "tracks = 0; choose 1 or more (in stage \"");
     check_err(
         "",
         &["recipe.stage.0.patience=never"],
-        "recipe.stage[0].patience: \"never\", expected a number",
+        "recipe.stage.0.patience: \"never\", expected a number",
     );
     check_err("", &["recipe.selection.every=-1"], "recipe.selection.every: -1, expected training steps");
     check_err("", &["recipe.init=ones"], "recipe.init: no beginning is called \"ones\"; choose");
@@ -237,24 +241,42 @@ fn a_table_or_a_list_that_is_given_replaces_the_one_below_it() {
         config.agent.config["voting"].to_string().replace('"', "'")
     };
     // The preset has { kernel = "relu" }.
-    let (one, two) = ("{ kernel = 'relu' }", "{ kernel = 'relu', same_length = 2.0 }");
-    let other = "{ same_length = 2.0 }";
+    let (one, two) = ("{ kernel = 'relu' }", "{ epsilon = 2.0, kernel = 'relu' }");
+    let other = "{ kernel = 'softmax_kernel', same_length = 2.0 }";
     assert_eq!(voting("", &[]), one);
     // In a value, what is given is all there is.
-    assert_eq!(voting("", &["agent.config.voting={same_length=2.0}"]), other);
-    assert_eq!(voting("agent.config.voting = { same_length = 2.0 }", &[]), other);
-    assert_eq!(voting("[agent.config]\nvoting = { same_length = 2.0 }", &[]), other);
-    assert_eq!(voting("agent = { config = { voting = { same_length = 2.0 } }, name = \"iap\" }", &[]), other);
-    assert_eq!(voting("[agent]\nname = \"iap\"\nconfig = { voting = { same_length = 2.0 } }", &[]), other);
+    assert_eq!(voting("", &["agent.config.voting={kernel='softmax_kernel', same_length=2.0}"]), other);
+    assert_eq!(voting("agent.config.voting = { kernel = 'softmax_kernel', same_length = 2.0 }", &[]), other);
+    assert_eq!(
+        voting("[agent.config]\nvoting = { kernel = 'softmax_kernel', same_length = 2.0 }", &[]),
+        other
+    );
+    assert_eq!(
+        voting(
+            "agent = { config = { voting = { kernel = 'softmax_kernel', same_length = 2.0 } }, name = \"iap\" }",
+            &[]
+        ),
+        other
+    );
+    assert_eq!(
+        voting(
+            "[agent]\nname = \"iap\"\nconfig = { voting = { kernel = 'softmax_kernel', same_length = 2.0 } }",
+            &[]
+        ),
+        other
+    );
     // A path adds to what there is.
-    assert_eq!(voting("", &["agent.config.voting.same_length=2.0"]), two);
-    assert_eq!(voting("agent.config.voting.same_length = 2.0", &[]), two);
-    assert_eq!(voting("[agent]\nconfig.voting.same_length = 2.0", &[]), two);
-    assert_eq!(voting("[agent.config.voting]\nsame_length = 2.0", &[]), two);
+    assert_eq!(voting("", &["agent.config.voting.epsilon=2.0"]), two);
+    assert_eq!(voting("agent.config.voting.epsilon = 2.0", &[]), two);
+    assert_eq!(voting("[agent]\nconfig.voting.epsilon = 2.0", &[]), two);
+    assert_eq!(voting("[agent.config.voting]\nepsilon = 2.0", &[]), two);
     assert_eq!(voting("[agent.config.voting]", &[]), one);
     // Later ones lie on top of earlier ones.
-    let later = ["agent.config.voting={same_length=3.0}", "agent.config.voting.same_length=2.0"];
-    assert_eq!(voting("[agent.config.voting]\nsame_length = 4.0", &later), other);
+    let later = [
+        "agent.config.voting={kernel='softmax_kernel', same_length=3.0}",
+        "agent.config.voting.same_length=2.0",
+    ];
+    assert_eq!(voting("[agent.config.voting]\nepsilon = 4.0", &later), other);
     // Lists, and entries of lists.
     let convolutions = |sets: &[&str]| {
         let open = ["env.id=gym:X-v0", "env.picture=world", "recipe.max_steps=400"];
@@ -320,4 +342,154 @@ fn files_of_options_are_stored_with_their_whole_paths() {
     let old = text.replace(&here.join("src").display().to_string(), "src");
     let old = TrainConfig::of_text(&old, Path::new("config.toml")).expect("fine");
     assert_eq!(old.env.options["data"].as_str(), Some("src"));
+}
+
+#[test]
+fn files_of_worlds_variants_and_shifts_are_stored_with_their_whole_paths() {
+    // The folder of this crate is the current one.
+    let here = std::env::current_dir().expect("a folder").display().to_string();
+    for (sets, expect) in [
+        (
+            "env.shifts=['blur:2+background-video:5:folder=src@3-9']",
+            format!("blur:2+background-video:5:folder={here}/src@3-9"),
+        ),
+        (
+            "env.shifts=['background-image:5:file=Cargo.toml:tolerance=3+hue:1']",
+            format!("background-image:5:file={here}/Cargo.toml:tolerance=3+hue:1"),
+        ),
+        (
+            "env.shifts=['background-video:5:folder=none-of-ours']",
+            "background-video:5:folder=none-of-ours".into(),
+        ),
+        ("env.shifts=['background-video:5:folder=auto']", "background-video:5:folder=auto".into()),
+        ("env.variants=['bar+video:folder=src']", format!("bar+video:folder={here}/src")),
+        ("env.variants=['bar', 'color']", "\"bar\", \"color\"".into()),
+    ] {
+        let toml = TrainConfig::load("laptop", None, &[sets]).expect(sets).to_toml();
+        assert!(toml.contains(&expect), "{sets}: {toml}");
+        // A run of before keeps what it has, and one of now, too.
+        let again = TrainConfig::of_text(&toml, Path::new("config.toml")).expect("fine").to_toml();
+        assert_eq!(again, toml);
+        let old = toml.replace(&format!("{here}/"), "");
+        assert_eq!(TrainConfig::of_text(&old, Path::new("config.toml")).expect("fine").to_toml(), old);
+    }
+    assert_eq!(whole_paths::of_id("mjcf:Cargo.toml"), format!("mjcf:{here}/Cargo.toml"));
+    assert_eq!(whole_paths::of_id("mjcf:none.xml"), "mjcf:none.xml");
+    assert_eq!(whole_paths::short_id("mjcf:/a/robot.xml"), "mjcf:robot.xml");
+}
+
+/// What no message may hold: words of the language that Foveate is written in, and names of its types.
+const JARGON: [&str; 18] = [
+    "struct",
+    "enum",
+    "variant",
+    "invalid type",
+    "invalid value",
+    "invalid length",
+    "sequence",
+    "usize",
+    "u64",
+    "u32",
+    "u8",
+    "f64",
+    "f32",
+    "i64",
+    "map",
+    "newtype",
+    "tuple",
+    "missing field",
+];
+
+/// Gives the setting `key` a value of each kind, and checks what is said of those that it does not take.
+fn check_forms(sets: &[String], key: &str, setting: &Setting) {
+    let mut refused = 0;
+    for wrong in ["true", "\"?\"", "-3.5", "[\"?\"]", "{\"?\" = \"?\"}"] {
+        let set = format!("{key}={wrong}");
+        let Err(error) = TrainConfig::load("laptop", None, &[sets, &[set.clone()]].concat())
+            .and_then(|config| config.agent.build())
+        else {
+            continue;
+        };
+        refused += 1;
+        let said = error.to_string();
+        let said = said.replace("invalid value for", "");
+        // A name that nothing has: the message has the names of what there is.
+        let of_name = said.contains("choose from") || said.contains("is called");
+        assert!(of_name || said.contains(key.rsplit('.').next().unwrap_or(key)), "{set}: {said}");
+        assert!(said.contains(" wants ") == said.contains("it was given"), "{set}: {said}");
+        for word in said.split(|c: char| !c.is_alphanumeric() && c != ' ') {
+            let humps = word.split(' ').any(|word| {
+                word.chars().skip(1).any(char::is_uppercase) && word.chars().any(char::is_lowercase)
+            });
+            assert!(!humps, "{set}: a name of a type in {said}");
+        }
+        let jargon = JARGON.iter().find(|word| {
+            said.split(|c: char| !c.is_alphanumeric() && c != ' ')
+                .any(|part| format!(" {part} ").contains(&format!(" {word} ")))
+        });
+        assert_eq!(jargon, None, "{set}: {said}");
+        assert_eq!(said.lines().count(), 1, "{set}: {said}");
+    }
+    assert!(refused >= 2, "{key} takes anything, but its form is {}", setting.form);
+}
+
+#[test]
+fn messages_about_every_setting_are_plain_words() {
+    for agent in registry::AGENTS.iter() {
+        let of_agent = agent.settings();
+        assert!(!of_agent.is_empty(), "{}", agent.name);
+        for setting in &of_agent {
+            check_forms(
+                &[format!("agent.name={}", agent.name)],
+                &format!("agent.config.{}", setting.key),
+                setting,
+            );
+        }
+    }
+    for learner in foveate_train::LEARNERS.iter() {
+        let of_learner = learner.forms();
+        assert!(!of_learner.is_empty(), "{}", learner.name);
+        for setting in &of_learner {
+            check_forms(
+                &[format!("recipe.algorithm={}", learner.name)],
+                &format!("recipe.stage.0.{}", setting.key),
+                setting,
+            );
+        }
+    }
+    for setting in settings("laptop").expect("a preset") {
+        if !["agent.config", "env.options"].iter().any(|free| setting.key.starts_with(free)) {
+            check_forms(&[], &setting.key, &setting);
+        }
+    }
+}
+
+#[test]
+fn messages_have_the_whole_key_and_an_example() {
+    for (set, expect) in [
+        (
+            "agent.config.features.histogram=yes",
+            "agent.config.features.histogram wants a table, such as {bins=16}; it was given the text \"yes\"",
+        ),
+        (
+            "agent.config.top_k=yes",
+            "agent.config.top_k wants a whole number from 0, such as 10; it was given the text \"yes\"",
+        ),
+        ("agent.config.voting.kernel=rely", "agent.config.voting.kernel wants one of \"softmax\","),
+        (
+            "recipe.stage.0.track_seeds=3",
+            "recipe.stage.0.track_seeds wants one of \"common\", \"separate\"; it was given the number 3",
+        ),
+        (
+            "recipe.stage.0.fitness=best",
+            "recipe.stage.0.fitness wants one of \"mean\", \"median\", {cvar=0.5}; it was given",
+        ),
+        (
+            "env.variants=bar",
+            "env.variants wants a list of texts, such as [\"text\"]; it was given the text \"bar\"",
+        ),
+        ("seed=1979-05-27", "seed wants a whole number from 0; it was given the date 1979-05-27"),
+    ] {
+        check_err("", &[set], expect);
+    }
 }

@@ -131,9 +131,14 @@ impl Stage {
         }
     }
 
+    /// The keys of any stage.
+    pub fn keys() -> impl Iterator<Item = &'static str> {
+        KEYS.split(", ")
+    }
+
     /// Whether `key` is one of any stage; all others are settings of the strategy.
     pub fn has_key(key: &str) -> bool {
-        KEYS.split(", ").any(|known| known == key)
+        Stage::keys().any(|known| known == key)
     }
 
     /// The same stage with a setting of the strategy.
@@ -153,6 +158,22 @@ impl Stage {
     }
 
     fn parse(&self, default: &str, done: u64) -> Result<LearnerConfig, String> {
+        let (descriptor, options) = self.strategy(default, done)?;
+        let settings = descriptor.settings(&options).map_err(|said| {
+            let algorithm = descriptor.name;
+            if let Some((given, known)) = near::unknown_word(&said).filter(|_| said.contains("unknown field"))
+            {
+                let hint = near::hint_of(given, known.into_iter().chain(KEYS.split(", ")));
+                return format!("{said} ({algorithm}); or those of any stage: {KEYS}.{hint}");
+            }
+            let refused = descriptor.refusal(&options, "");
+            refused.unwrap_or_else(|| format!("{said} ({algorithm}); correct it"))
+        })?;
+        Ok(LearnerConfig { descriptor, table: settings.table(), settings })
+    }
+
+    /// The learner and the settings that the stage has for it after `done` steps.
+    fn strategy(&self, default: &str, done: u64) -> Result<(&'static LearnerDescriptor, Table), String> {
         let algorithm = self.algorithm.as_deref().unwrap_or(default);
         let descriptor = LEARNERS.find(algorithm).map_err(|error| error.to_string())?;
         let mut options = Table::new();
@@ -164,20 +185,14 @@ impl Stage {
             };
             options.insert(key.clone(), now);
         }
-        let settings = descriptor.settings(&options).map_err(|said| {
-            if let Some((given, known)) = near::unknown_word(&said) {
-                let hint = near::hint_of(given, known.into_iter().chain(KEYS.split(", ")));
-                return format!("{said} ({algorithm}); or those of any stage: {KEYS}.{hint}");
-            }
-            // The message names no key; find the wrong one by reading each key alone.
-            let wrong = options.iter().find(|(key, value)| {
-                let alone = Table::from_iter([((*key).clone(), (*value).clone())]);
-                descriptor.settings(&alone).is_err()
-            });
-            let key = wrong.map_or_else(String::new, |(key, value)| format!("{key} = {value}: "));
-            format!("{key}{said} ({algorithm}); correct it")
-        })?;
-        Ok(LearnerConfig { descriptor, table: settings.table(), settings })
+        Ok((descriptor, options))
+    }
+
+    /// Which of the learner's settings has the wrong form, by its name after `prefix`, and what it wants; `None` when none
+    /// has. The learner is `default` if the stage names none.
+    pub fn refusal(&self, default: &str, prefix: &str) -> Option<String> {
+        let (descriptor, options) = self.strategy(default, 0).ok()?;
+        descriptor.refusal(&options, prefix)
     }
 
     /// Writes out the learner and all of its settings, so that changed defaults of later versions have no

@@ -141,7 +141,10 @@ fn numbers_that_make_no_sense_are_refused() {
         (|r| stage(r, "generations = 0"), "generations = 0; choose 1"),
         (|r| stage(r, "tracks = 100000"), "tracks = 100000; choose at most 65536"),
         (|r| stage(r, "sigma = -1.0"), "sigma = -1"),
-        (|r| stage(r, "sigma = 'small'"), "invalid type: string \"small\", expected f64"),
+        (
+            |r| stage(r, "sigma = 'small'"),
+            "sigma wants a number, such as 0.1; it was given the text \"small\"",
+        ),
         (|r| stage(r, "sigma = { from = 0.1, to = -0.1 }"), "sigma = -0.1"),
         (|r| stage(r, "sigma = { from = 0.1 }"), "sigma: missing field `to`; write a number"),
         (|r| stage(r, "sigma = [[0, 0.1], [9, 0.0]]"), "sigma = 0;"),
