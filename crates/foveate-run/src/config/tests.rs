@@ -284,9 +284,11 @@ fn a_table_or_a_list_that_is_given_replaces_the_one_below_it() {
         config.agent.config["convolutions"].to_string()
     };
     assert_eq!(convolutions(&["agent.config.convolutions=[]"]), "[]");
-    let first =
-        convolutions(&["agent.config.convolutions.0={filters=2}", "agent.config.convolutions.1.filters=3"]);
-    assert_eq!(first, "[{ filters = 2 }, { filters = 3, size = 4, stride = 2 }]");
+    let first = convolutions(&[
+        "agent.config.convolutions.0={filters=2, size=3, stride=1}",
+        "agent.config.convolutions.1.filters=3",
+    ]);
+    assert_eq!(first, "[{ filters = 2, size = 3, stride = 1 }, { filters = 3, size = 4, stride = 2 }]");
     let world = WorldFlags { options: [("y".into(), "3".into())].into(), ..WorldFlags::default() };
     let said = UserSettings::read(None, &["env.options={x=1}"], &world).expect("right");
     assert_eq!(said.section("env")["options"].to_string(), "{ x = 1, y = \"3\" }");
@@ -414,7 +416,7 @@ fn check_forms(sets: &[String], key: &str, setting: &Setting) {
         let said = error.to_string();
         let said = said.replace("invalid value for", "");
         // A name that nothing has: the message has the names of what there is.
-        let of_name = said.contains("choose from") || said.contains("is called");
+        let of_name = ["choose from", "is called", "cannot read"].iter().any(|part| said.contains(part));
         assert!(of_name || said.contains(key.rsplit('.').next().unwrap_or(key)), "{set}: {said}");
         assert!(said.contains(" wants ") == said.contains("it was given"), "{set}: {said}");
         for word in said.split(|c: char| !c.is_alphanumeric() && c != ' ') {
