@@ -60,6 +60,8 @@ fn a_run_that_names_files_is_of_use_from_every_folder() {
     dir.write("behind.png", std::fs::read(picture).expect("a picture of the documents"));
     let files = [
         "--set",
+        "env.picture=fast",
+        "--set",
         "env.variants=['video:folder=film']",
         "--set",
         "env.shifts=['background-image:5:file=behind.png']",

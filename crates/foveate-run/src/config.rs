@@ -287,6 +287,8 @@ impl TrainConfig {
             .ok()
             .and_then(|agent| agent.refusal(&self.agent.settings().ok()?, "agent.config."));
         let of_stage = |(index, stage): (usize, &Stage)| {
+            // A number that is not finite has no form in JSON, but its learner says what is wrong with it.
+            stage.learner(&self.recipe.algorithm, 0).err()?;
             stage.refusal(&self.recipe.algorithm, &format!("recipe.stage.{index}."))
         };
         of_agent.or_else(|| self.recipe.stages.iter().enumerate().find_map(of_stage))
