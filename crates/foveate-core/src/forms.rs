@@ -166,7 +166,8 @@ impl Form {
     fn with_example(&self, default: Option<&Value>) -> String {
         let own = Some(&self.example).filter(|example| example.is_object() || example.is_array());
         let default = default.filter(|default| default.is_object() == self.is_table);
-        let example = default.or(own).filter(|_| !self.is_whole).map(written);
+        let example =
+            default.or(own).filter(|_| !self.is_whole).map(written).filter(|example| example != "{}");
         match example.filter(|example| example.len() <= LONGEST_EXAMPLE) {
             Some(example) => format!("{}, such as {example}", self.one),
             None => self.one.clone(),
@@ -273,7 +274,10 @@ fn table(probe: Probe<'_>, depth: usize) -> Option<Form> {
         match probe(example.clone().into()) {
             Err(said) => {
                 let key = missing(&said)?;
-                example.insert(key.to_owned(), of_key(&example, key)?.example);
+                let value = of_key(&example, key)?.example;
+                // Of two numbers the second is the larger one, as in a range.
+                let value = if value.is_f64() { json!(0.5 + example.len() as f64) } else { value };
+                example.insert(key.to_owned(), value);
             }
             Ok(Some(Value::Object(whole))) if example.is_empty() => {
                 example = whole;

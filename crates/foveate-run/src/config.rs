@@ -208,7 +208,10 @@ impl AgentSection {
 /// When there is no such preset.
 pub fn settings(preset: &str) -> Result<Vec<Setting>, RunError> {
     let preset = serde_json::to_value(preset_table(preset)?).unwrap_or_default();
-    Ok(forms::settings(&preset, &complete))
+    let mut all = forms::settings(&preset, &complete);
+    // The others of a stage are settings of its learner.
+    all.retain(|setting| setting.key.strip_prefix("recipe.stage.0.").is_none_or(Stage::has_key));
+    Ok(all)
 }
 
 /// Reads a configuration and writes it with its defaults.

@@ -176,7 +176,7 @@ fn every_setting_is_listed() {
         [
             "count: a whole number from 0",
             "flag: true or false",
-            "free: a table, such as {}",
+            "free: a table",
             "histogram: a table, such as {bins=16}",
             "layers: a list of tables",
             "mode: one of \"mean\", {share=0.5}",
