@@ -23,11 +23,7 @@ fn stderr_width() -> usize {
 pub(crate) fn ticker() -> Ticker {
     let live = io::stderr().is_terminal();
     Ticker::new(Box::new(io::stderr()), live.then_some(stderr_width as fn() -> usize))
-}
-
-/// Has `ticker` say what the job does, if it takes more than some seconds.
-pub(crate) fn announce(ticker: &Ticker, text: &str) {
-    ticker.announce(with_flags(text, WorldAs::Flag));
+        .with_words(|text| with_flags(text, WorldAs::Flag))
 }
 
 /// Writes `text` and a line break to stdout; for a terminal long lines are wrapped. A reader that closed the

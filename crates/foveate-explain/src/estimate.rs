@@ -45,9 +45,10 @@ impl Estimate {
         Estimate::ratio(numbers, &vec![1.0; numbers.len()]).unwrap_or(Estimate { value: 0.0, interval: None })
     }
 
-    /// Of a number that cannot lie outside of these limits: neither does its interval.
+    /// Of a number that lies between these ends: so does its interval, but for a value beyond them.
     #[must_use]
     pub fn within(self, [least, most]: [f64; 2]) -> Estimate {
+        let (least, most) = (least.min(self.value), most.max(self.value));
         let interval = self.interval.map(|ends| ends.map(|end| end.clamp(least, most)));
         Estimate { interval, ..self }
     }
@@ -137,6 +138,15 @@ pub fn sign_flip_p(numbers: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interval_holds_its_value() {
+        let none = Estimate { value: 0.02, interval: Some([-0.1, 0.3]) };
+        assert_eq!(none.within([0.0, f64::INFINITY]).interval, Some([0.0, 0.3]));
+        // A value beyond its end stays within its interval.
+        let beyond = Estimate { value: 1.1, interval: Some([0.9, 1.3]) };
+        assert_eq!(beyond.within([0.0, 1.0]).interval, Some([0.9, 1.1]));
+    }
 
     /// Share of worlds whose interval holds the truth, of `n` episodes that `draw` makes.
     fn coverage(

@@ -193,7 +193,9 @@ pub(crate) fn stress(
             for slot in &raised_by {
                 drop(take(slot));
             }
-            events.add(json!({ "event": "row", "done": done, "of": of, "agent": agent, "row": condition }));
+            events.add_timed(
+                json!({ "event": "row", "done": done, "of": of, "agent": agent, "row": condition }),
+            );
         })
     })
     .map_err(|error| raised_by.iter().find_map(take).unwrap_or(error))?;
@@ -217,10 +219,11 @@ pub(crate) fn explain(
     // Of a function there is no untrained one.
     let untrained = if raised.is_some() { 0 } else { untrained };
     let report = run(py, raised.as_slice(), listener.as_ref(), |stop, events| {
+        events.count(stop);
         let (env, agent) = (worlds::make(world)?, tested.agent()?);
         let explanation = Explanation { seed, episodes, decisions, untrained, max_steps, workers, out: &out };
         run_report(&explanation.request(&*env, &*agent, labels), stop, &mut |now| {
-            events.add(json!({ "event": "phase", "phase": now.what, "done": now.done }));
+            events.add_timed(json!({ "event": "phase", "phase": now.what, "done": now.done }));
         })
     })?;
     as_text(py, &report)
@@ -243,10 +246,11 @@ pub(crate) fn watch(
     let Driver { tested, labels, world, raised, .. } = driver(py, who, world)?;
     let (seed, episode) = episode;
     let report = run(py, raised.as_slice(), listener.as_ref(), |stop, events| {
+        events.count(stop);
         let (env, agent) = (worlds::make(world)?, tested.agent()?);
         let film = Film { seed, episode, steps, size, out: &out, at, effects };
         run_film(&film.request(&*env, &*agent, labels), stop, &mut |frames| {
-            events.add(json!({ "event": "frame", "done": frames }));
+            events.add_timed(json!({ "event": "frame", "done": frames }));
         })
     })?;
     Ok((report.frames, report.steps, report.score, report.ended))

@@ -15,8 +15,15 @@ const TURNS: usize = 10;
 #[derive(Default)]
 pub(crate) struct Events {
     queue: Mutex<VecDeque<Value>>,
-    /// Counts the episodes of the job, with the last count that was told.
-    counted: Mutex<Option<(Stop, (usize, usize))>>,
+    /// Counts the episodes of the job, with what was told.
+    counted: Mutex<Option<(Stop, Told)>>,
+}
+
+/// What was told of a job that is counted.
+#[derive(Default)]
+struct Told {
+    cost: bool,
+    episodes: (usize, usize),
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -29,9 +36,36 @@ impl Events {
         lock(&self.queue).push_back(event);
     }
 
-    /// Episodes are counted by `stop`.
+    /// Adds an event of a job that is counted, with the seconds that are left, once they can be told.
+    pub(crate) fn add_timed(&self, mut event: Value) {
+        if let Some((stop, _)) = &*lock(&self.counted) {
+            event["left"] = json!(stop.time().and_then(|(_, left)| left));
+        }
+        self.add(event);
+    }
+
+    /// The job announces its cost to `stop`, which counts its episodes.
     pub(crate) fn count(&self, stop: &Stop) {
-        *lock(&self.counted) = Some((stop.clone(), (0, 0)));
+        *lock(&self.counted) = Some((stop.clone(), Told::default()));
+    }
+
+    /// The cost of the job, once it is known, and in some `turn`s the number of episodes that are done.
+    fn counted(&self, turn: Option<usize>) -> (Option<Value>, Option<Value>) {
+        let mut counted = lock(&self.counted);
+        let Some((stop, told)) = &mut *counted else { return (None, None) };
+        let cost = stop.cost().filter(|_| !told.cost).map(|cost| {
+            told.cost = true;
+            let text = crate::words::with_keywords(&cost.line(cost.seconds));
+            json!({ "event": "cost", "job": cost.job, "text": text, "pieces": cost.pieces, "seconds": cost.seconds, "workers": cost.workers })
+        });
+        let (done, of) = stop.done();
+        let due =
+            turn.is_some_and(|turn| turn.is_multiple_of(TURNS)) && (done, of) != told.episodes && of > 0;
+        let episodes = due.then(|| {
+            told.episodes = (done, of);
+            json!({ "event": "episodes", "done": done, "of": of, "left": stop.time().and_then(|(_, left)| left) })
+        });
+        (cost, episodes)
     }
 
     /// Calls `listener` with each event as JSON text; in some `turn`s also with the number of episodes that are done.
@@ -39,15 +73,12 @@ impl Events {
     /// # Errors
     /// What the listener raises.
     pub(crate) fn tell(&self, py: Python<'_>, listener: &Py<PyAny>, turn: Option<usize>) -> PyResult<()> {
-        if turn.is_some_and(|turn| turn.is_multiple_of(TURNS))
-            && let Some((stop, told)) = &mut *lock(&self.counted)
-        {
-            let (done, of) = stop.done();
-            if (done, of) != *told && of > 0 {
-                *told = (done, of);
-                self.add(json!({ "event": "episodes", "done": done, "of": of }));
-            }
+        let (cost, episodes) = self.counted(turn);
+        if let Some(cost) = cost {
+            // Before all that the job added since.
+            lock(&self.queue).push_front(cost);
         }
+        episodes.into_iter().for_each(|event| self.add(event));
         loop {
             // The listener may take long, and the job adds events meanwhile.
             let Some(event) = lock(&self.queue).pop_front() else { return Ok(()) };

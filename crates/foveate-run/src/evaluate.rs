@@ -20,6 +20,7 @@ pub use foveate_train::interval_text;
 use crate::budget;
 use crate::clock::ProcessCpu;
 use crate::error::RunError;
+use crate::job_cost::{JobCost, at_most, episodes_in_words};
 use crate::workers::{Stop, Workers};
 
 /// The episodes of an evaluation.
@@ -205,6 +206,15 @@ pub fn run(request: &EvalRequest<'_>, stop: &Stop) -> Result<EvalReport, RunErro
     let workers = if workers == 0 { crate::workers::default_workers() } else { workers };
     let workers = workers.min(seeds.count());
     budget::evaluation(seeds.count(), workers, agent.params().len(), env.spec())?;
+    if stop.cost().is_none() {
+        let (episodes, limit) = (seeds.count(), at_most(env.spec().max_steps, max_steps));
+        stop.announce(JobCost::of_episodes(
+            "eval",
+            format!("{}{limit}", episodes_in_words(episodes)),
+            episodes,
+            workers,
+        ));
+    }
     let cpu = ProcessCpu::start();
     let mut pool = Workers::new(env, agent, workers, stop.clone());
     let weights = agent.params();

@@ -24,11 +24,11 @@ use foveate_core::hint::{Setting, Task};
 use foveate_core::{Agent, Env};
 pub use foveate_explain::study::{
     Analysis, CellReport, Compared, Comparison, HeadsReport, Progress, ReportHead, SensorReport, StudyReport,
-    UNTRAINED, UNTRAINED_SIZE,
+    UNTRAINED,
 };
 use foveate_explain::study::{
-    HeadsRequest, StudyError, StudyRequest, attends_to_cells, has_attention, listens, study, study_cells,
-    study_heads, study_sensors, study_swaps,
+    HeadsRequest, StudyCost, StudyError, StudyRequest, attends_to_cells, has_attention, listens, study,
+    study_cells, study_heads, study_sensors, study_swaps,
 };
 use foveate_explain::trajectory::Dimension;
 
@@ -37,6 +37,7 @@ use serde::Serialize;
 use crate::RunError;
 use crate::budget;
 use crate::evaluate::Labels;
+use crate::job_cost::JobCost;
 use crate::workers::{Stop, check_count, default_workers};
 use files::Folder;
 use jobs::ThreadScheduler;
@@ -122,17 +123,31 @@ pub fn run(
     let workers = check(request)?;
     let folder = Folder::create(request.out)?;
     let what = study_request(request);
+    let (sensors, cells) = (
+        listens(request.env, request.agent, request.seed),
+        attends_to_cells(request.env, request.agent, request.seed),
+    );
+    let cost = match (sensors, cells) {
+        (true, _) => StudyCost::of_sensors(&what),
+        (_, true) => StudyCost::of_cells(&what),
+        _ => StudyCost::of_pictures(&what),
+    };
+    stop.announce(cost_of("explain", request, &cost, workers));
+    let progress = &mut |now: Progress| {
+        stop.reached(now.done);
+        progress(now);
+    };
     let scheduler = ThreadScheduler { workers, stop };
     let failed = |error: StudyError| RunError::of_weights(&request.labels.weights)(error.into());
-    let writing = Progress { what: "writing", done: 1.0 };
+    let [writing, written] = [0.9, 1.0].map(|done| Progress { what: "writing", done });
     let mut add = |name: &str, bytes: &[u8]| folder.add(name, bytes);
-    let report = if listens(request.env, request.agent, request.seed) {
+    let report = if sensors {
         let study = study_sensors(what, &scheduler, progress).map_err(failed)?;
         progress(writing);
         let mut report = study.write(&mut add)?;
         report.head.folder = request.out.to_path_buf();
         Report::Sensors(Box::new(report))
-    } else if attends_to_cells(request.env, request.agent, request.seed) {
+    } else if cells {
         let study = study_cells(what, &scheduler, progress).map_err(failed)?;
         progress(writing);
         let mut report = study.write(&mut add)?;
@@ -146,7 +161,13 @@ pub fn run(
         Report::Pictures(Box::new(report))
     };
     folder.commit()?;
+    progress(written);
     Ok(report)
+}
+
+/// The cost of a study, with the time that it takes on this machine.
+fn cost_of(job: &'static str, request: &ExplainRequest<'_>, cost: &StudyCost, workers: usize) -> JobCost {
+    JobCost::of_study(job, cost, request.env, request.agent, request.seed, workers)
 }
 
 fn study_request<'a>(request: &ExplainRequest<'a>) -> StudyRequest<'a> {
@@ -221,6 +242,11 @@ pub fn heads(
         decisions: request.decisions,
         sticky,
     };
+    stop.announce(cost_of("heads", request, &StudyCost::of_heads(&what), workers));
+    let progress = &mut |now: Progress| {
+        stop.reached(now.done);
+        progress(now);
+    };
     let failed = |error: StudyError| RunError::of_weights(&request.labels.weights)(error.into());
     let study = study_heads(&what, &ThreadScheduler { workers, stop }, progress).map_err(failed)?;
     progress(Progress { what: "writing", done: 1.0 });
@@ -246,12 +272,20 @@ pub fn compare(
     };
     let workers = check(first)?;
     let folder = Folder::create(first.out)?;
+    let costs = requests.iter().map(|(name, request)| {
+        let cost = StudyCost::of_swaps(&study_request(request));
+        (name.clone(), cost_of("explain", request, &cost, workers))
+    });
+    if let Some(cost) = JobCost::of_rows(costs.collect()) {
+        stop.announce(cost);
+    }
     let mut studies: Vec<(String, _)> = vec![];
     for (number, (name, request)) in requests.iter().enumerate() {
         check(request)?;
         let failed = |error: StudyError| RunError::of_weights(&request.labels.weights)(error.into());
         let mut part = |now: Progress| {
             let done = (number as f64 + now.done) / requests.len() as f64;
+            stop.reached(done);
             progress(Progress { done, ..now });
         };
         let scheduler = ThreadScheduler { workers, stop };

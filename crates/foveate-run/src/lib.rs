@@ -24,6 +24,7 @@ pub mod import;
 pub mod initial;
 mod input;
 pub mod interrupt;
+pub mod job_cost;
 pub mod lock;
 pub mod npy;
 pub mod npz;

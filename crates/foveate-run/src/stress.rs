@@ -15,6 +15,7 @@ mod sheet;
 mod table;
 mod text;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +29,7 @@ use crate::clock::ProcessCpu;
 use crate::error::RunError;
 use crate::evaluate::{self, EvalRequest, Labels, Seeds};
 use crate::fit;
+use crate::job_cost::{JobCost, at_most, episodes_in_words};
 use crate::weights::AgentFile;
 use crate::workers::Stop;
 use crate::worlds;
@@ -161,7 +163,7 @@ pub fn run(
     stop: &Stop,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(StressTable, Effort), RunError> {
-    let StressRequest { world, agents, conditions, seed, episodes, .. } = request;
+    let StressRequest { world, agents, conditions, episodes, .. } = request;
     if agents.is_empty() || conditions.is_empty() {
         return Err(RunError::BadRequest {
             why: "there is nothing to evaluate; name an agent and a variant".into(),
@@ -184,51 +186,53 @@ pub fn run(
             format!("lower {}", Setting::Episodes),
         )
         .fits_memory("this table")?;
+    let keeper = request.folder.map(Keeper::open).transpose()?;
     // Errors of any world are reported before the first row is run.
-    let mut held = Vec::new();
+    let mut held: Vec<Box<dyn Env>> = Vec::new();
+    let mut plans: Vec<Vec<RowPlan>> = agents.iter().map(|_| vec![]).collect();
+    let mut plain = None;
     for condition in conditions {
         let env = worlds::make(condition.in_world(world))?;
+        for (contender, plans) in agents.iter().zip(&mut plans) {
+            let of = plain.as_deref();
+            plans.push(RowPlan::of(request, contender, condition, &*env, of, keeper.as_ref())?);
+        }
+        plain.get_or_insert_with(|| env.boxed_clone());
         held.extend((held.len() < HELD).then_some(env));
     }
     let frames = held.first().and_then(|env| env.spec().observation.image()).map_or(1, |image| image.frames);
-    let keeper = request.folder.map(Keeper::open).transpose()?;
+    let mut keys = HashSet::new();
+    let played = plans.iter().flatten().filter(|plan| match plan {
+        // A row with the same weights as another one is that one.
+        RowPlan::Play(Some(key)) => keys.insert(key.clone()),
+        RowPlan::Play(None) => true,
+        RowPlan::Kept(_) | RowPlan::DoesNotFit(_) => false,
+    });
+    let played = played.count();
+    stop.announce(cost(request, played, held.first().and_then(|env| env.spec().max_steps)));
     let mut effort = Effort::default();
     let (mut done, mut kept) = (0, 0);
     let mut first_error = None;
     let mut columns = vec![];
-    for contender in agents {
+    for (contender, plans) in agents.iter().zip(plans) {
         let mut outcomes = vec![];
-        for (number, condition) in conditions.iter().enumerate() {
+        for ((number, condition), plan) in conditions.iter().enumerate().zip(plans) {
             let name = condition.name.as_str();
-            progress(Progress {
-                done,
-                of: agents.len() * conditions.len(),
-                kept,
-                agent: &contender.name,
-                condition: name,
-            });
-            let kept_as = match (&keeper, &contender.tested) {
-                (Some(keeper), Tested::File(file)) => {
-                    let world = condition.in_world(world);
-                    Some((keeper, keep::key(file, &world, *seed, *episodes, request.max_steps)))
+            progress(Progress { done, of: rows, kept, agent: &contender.name, condition: name });
+            let outcome = match plan.again(keeper.as_ref()) {
+                RowPlan::Kept(outcome) => {
+                    kept += 1;
+                    Ok(outcome)
                 }
-                _ => None,
-            };
-            let outcome = if let Some(outcome) = kept_as.as_ref().and_then(|(keeper, key)| keeper.find(key)) {
-                kept += 1;
-                Ok(outcome)
-            } else {
-                let again;
-                let env = if let Some(env) = held.get(number) {
-                    env
-                } else {
-                    again = worlds::make(condition.in_world(world))?;
-                    &again
-                };
-                let plain = held.first().filter(|_| number > 0);
-                if let Some(why) = not_for(&contender.tested, &**env, plain.map(|env| &**env))? {
-                    Err(NoResult { why, failed: false })
-                } else {
+                RowPlan::DoesNotFit(why) => Err(NoResult { why, failed: false }),
+                RowPlan::Play(key) => {
+                    let again;
+                    let env = if let Some(env) = held.get(number) {
+                        env
+                    } else {
+                        again = worlds::make(condition.in_world(world))?;
+                        &again
+                    };
                     let outcome = run_row(request, contender, &**env, name, stop, &mut effort);
                     let outcome = outcome.map_err(|error| match &contender.tested {
                         Tested::File(file) => fit::with_picture(error, &condition.in_world(world), file),
@@ -236,7 +240,7 @@ pub fn run(
                     });
                     match outcome {
                         Ok(outcome) => {
-                            if let Some((keeper, key)) = &kept_as {
+                            if let (Some(keeper), Some(key)) = (&keeper, &key) {
                                 keeper.keep(key, &outcome)?;
                             }
                             Ok(outcome)
@@ -261,6 +265,68 @@ pub fn run(
         return Err(error);
     }
     Ok((StressTable::new(request, frames, columns), effort))
+}
+
+/// What becomes of a row of an agent.
+enum RowPlan {
+    /// An earlier run stored it.
+    Kept(RowResult),
+    /// The agent cannot act in it, for this reason.
+    DoesNotFit(String),
+    /// It is played, and stored under this key.
+    Play(Option<String>),
+}
+
+impl RowPlan {
+    /// Of `contender` in `env`, the world of `condition`, beside the unmodified world `plain`, if there is one.
+    fn of(
+        request: &StressRequest<'_>,
+        contender: &Contender,
+        condition: &Condition,
+        env: &dyn Env,
+        plain: Option<&dyn Env>,
+        keeper: Option<&Keeper>,
+    ) -> Result<Self, RunError> {
+        let StressRequest { world, seed, episodes, max_steps, .. } = request;
+        let key = match (keeper, &contender.tested) {
+            (Some(keeper), Tested::File(file)) => {
+                let key = keep::key(file, &condition.in_world(world), *seed, *episodes, *max_steps);
+                if let Some(outcome) = keeper.find(&key) {
+                    return Ok(RowPlan::Kept(outcome));
+                }
+                Some(key)
+            }
+            _ => None,
+        };
+        Ok(not_for(&contender.tested, env, plain)?.map_or(RowPlan::Play(key), RowPlan::DoesNotFit))
+    }
+
+    /// The same, when its turn has come: another row may have stored what it would play.
+    fn again(self, keeper: Option<&Keeper>) -> Self {
+        match self {
+            RowPlan::Play(Some(key)) => {
+                keeper.and_then(|keeper| keeper.find(&key)).map_or(RowPlan::Play(Some(key)), RowPlan::Kept)
+            }
+            other => other,
+        }
+    }
+}
+
+/// The cost of `rows` rows that are played, over all agents.
+fn cost(request: &StressRequest<'_>, rows: usize, limit: Option<usize>) -> JobCost {
+    let StressRequest { agents, conditions, episodes, max_steps, workers, .. } = request;
+    let (all, each) = (rows * episodes, episodes_in_words(*episodes));
+    let other = agents.len() * conditions.len() - rows;
+    let other = if other > 0 { format!("; {other} rows are stored or do not fit") } else { String::new() };
+    let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let parts = format!(
+        "{each}{} in each of {} with {}, {} in all{other}",
+        at_most(limit, *max_steps),
+        plural(conditions.len(), "world"),
+        plural(agents.len(), "agent"),
+        episodes_in_words(all),
+    );
+    JobCost::of_episodes("stress", parts, all, *workers)
 }
 
 /// Why an agent cannot act in a changed world whose observations have another shape than those of the unmodified world

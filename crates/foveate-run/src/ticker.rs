@@ -12,6 +12,7 @@ use std::time::Duration;
 use rustix::fd::AsFd;
 
 use crate::clock::Wall;
+use crate::job_cost::{duration, worth_saying};
 use crate::workers::Stop;
 
 /// Columns if no terminal reports its width.
@@ -29,8 +30,10 @@ const STOPPING: &str = "stopping; a second Ctrl-C ends the program without savin
 /// Longest time without output to a pipe, unless [`EVERY`] sets another.
 const PIPED_EVERY: Duration = Duration::from_mins(1);
 
-/// Time after which a job that is not over says what it does.
-const ANNOUNCED_AFTER: Duration = Duration::from_secs(5);
+/// Time after which a job whose duration is not known yet says what it does.
+const ANNOUNCED_AFTER: Duration = Duration::from_secs(1);
+/// The same if even then nothing tells how long it takes.
+const ANNOUNCED_ANYWAY: Duration = Duration::from_secs(3);
 
 /// The environment variable with the seconds between two lines to a pipe.
 const EVERY: &str = "FOVEATE_PROGRESS_SECONDS";
@@ -117,7 +120,15 @@ struct StatusLine {
     end: Condvar,
 }
 
-#[expect(clippy::struct_excessive_bools, reason = "four facts that do not exclude each other")]
+/// What of a job's cost was said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Announced {
+    Nothing,
+    /// The parts alone: nothing told how long they take.
+    Parts,
+    All,
+}
+
 struct State {
     out: Box<dyn Write + Send>,
     /// Returns the columns of the terminal; `None` for a pipe.
@@ -130,18 +141,16 @@ struct State {
     parts: Vec<String>,
     /// The workers' progress counter, and the name of their jobs.
     work: Option<(Stop, &'static str)>,
-    /// Whether to show the remaining time of the batch.
-    count_down: bool,
     /// Whether it was said that a stop was asked for.
     stopping: bool,
-    /// Completed jobs of the batch at the last check, and the start of the batch.
-    batch: (usize, Duration),
     /// Time of the last output.
     written: Duration,
     /// Whether the cursor is behind a status line.
     status: bool,
-    /// What the job does, and when to say that.
-    announced: Option<(Duration, String)>,
+    /// What of the job's cost was said.
+    announced: Announced,
+    /// The words of the user's program for the hints of libraries.
+    words: fn(&str) -> String,
     /// The first write error.
     failed: Option<io::Error>,
     over: bool,
@@ -164,12 +173,11 @@ impl Ticker {
             before: 0.0,
             parts: Vec::new(),
             work: None,
-            count_down: false,
             stopping: false,
-            batch: (0, Duration::ZERO),
             written: Duration::ZERO,
             status: false,
-            announced: None,
+            announced: Announced::Nothing,
+            words: str::to_owned,
             failed: None,
             over: false,
         };
@@ -180,24 +188,17 @@ impl Ticker {
         Ticker { shared, thread }
     }
 
-    /// Writes `text` as a permanent line, with the current activity, if the job is not over after some seconds.
-    pub fn announce(&self, text: String) {
-        let mut state = self.shared.lock();
-        let after = if state.width.is_some() { ANNOUNCED_AFTER } else { ANNOUNCED_AFTER.min(state.every) };
-        state.announced = Some((after, text));
-        drop(state);
-        self.shared.end.notify_all();
+    /// The same, with these words for the hints in the texts of libraries.
+    #[must_use]
+    pub fn with_words(self, words: fn(&str) -> String) -> Self {
+        self.shared.lock().words = words;
+        self
     }
 
-    /// Shows how many of their jobs, called `name`, the workers with this [`Stop`] have completed.
+    /// Says the [cost](crate::job_cost) that a job announces to this [`Stop`], and the time left. Shows how many of their jobs,
+    /// called `name`, its workers have completed.
     pub fn count(&self, work: &Stop, name: &'static str) {
         self.shared.lock().work = Some((work.clone(), name));
-    }
-
-    /// As [`Ticker::count`], with the remaining time.
-    pub fn count_down(&self, work: &Stop, name: &'static str) {
-        self.count(work, name);
-        self.shared.lock().count_down = true;
     }
 
     /// Clears a terminal's status line, so that something else can be written there.
@@ -268,13 +269,9 @@ impl StatusLine {
         while !state.over {
             let silent = state.clock.elapsed().saturating_sub(state.written);
             let live = state.width.is_some();
-            state.look();
             state.say_stop();
-            let elapsed = state.clock.elapsed();
-            if let Some((_, text)) = state.announced.take_if(|(after, _)| elapsed >= *after) {
-                let line = format!("{text}; {}", fit(&state.told(true), usize::MAX).trim_start());
-                state.write_line(&line);
-            } else if live && silent >= state.every {
+            state.say_cost();
+            if live && silent >= state.every {
                 state.write_status(true);
             } else if silent >= state.every {
                 let line = format!("{} {}", clock(state.seconds()), fit(&state.told(true), usize::MAX));
@@ -282,9 +279,6 @@ impl StatusLine {
             }
             let silent = state.clock.elapsed().saturating_sub(state.written);
             let rest = state.every.saturating_sub(silent);
-            let announced =
-                state.announced.as_ref().map(|(after, _)| after.saturating_sub(state.clock.elapsed()));
-            let rest = announced.map_or(rest, |announced| rest.min(announced));
             let rest = rest.clamp(Duration::from_millis(1), LOOKS_EVERY);
             state = self.end.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -301,15 +295,24 @@ impl State {
         self.before = seconds - self.clock.elapsed().as_secs_f64();
     }
 
-    /// Detects the start of a batch.
-    fn look(&mut self) {
-        let now = self.clock.elapsed();
-        if let Some((work, _)) = &self.work {
-            let (done, _) = work.done();
-            if done < self.batch.0 {
-                self.batch.1 = now;
-            }
-            self.batch.0 = done;
+    /// Says what the job costs: at once if it is known how long it takes, or as soon as it is, and what it does in any case.
+    fn say_cost(&mut self) {
+        let Some((work, _)) = self.work.as_ref().filter(|_| self.announced != Announced::All) else { return };
+        let Some((cost, (elapsed, left))) = work.cost().zip(work.time()) else { return };
+        let all = left.map(|left| elapsed + left);
+        let waited = Duration::from_secs_f64(elapsed);
+        let line = match (all, self.announced) {
+            // A job of a moment needs no words.
+            (Some(seconds), _) if !worth_saying(seconds) => return,
+            (Some(_), Announced::Parts) => all.map(|all| format!("{}: about {}", cost.job, duration(all))),
+            (Some(_), _) if cost.seconds.is_some() || waited >= ANNOUNCED_AFTER => Some(cost.line(all)),
+            (None, Announced::Nothing) if waited >= ANNOUNCED_ANYWAY => Some(cost.line(None)),
+            _ => None,
+        };
+        if let Some(line) = line {
+            self.announced = if all.is_some() { Announced::All } else { Announced::Parts };
+            let line = (self.words)(&line);
+            self.write_line(&line);
         }
     }
 
@@ -327,11 +330,10 @@ impl State {
         if let Some((work, name)) = self.work.as_ref().filter(|_| counted) {
             let (done, of) = work.done();
             if of > 1 {
-                let since = self.clock.elapsed().saturating_sub(self.batch.1).as_secs_f64();
                 parts.push(format!("{done} of {of} {name}"));
-                if self.count_down && (1..of).contains(&done) {
-                    parts.push(format!("about {} left", clock(since / done as f64 * (of - done) as f64)));
-                }
+            }
+            if let Some((_, Some(left))) = work.time() {
+                parts.push(format!("about {} left", clock(left)));
             }
         }
         if parts.is_empty() {
@@ -373,6 +375,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job_cost::JobCost;
 
     #[derive(Clone, Default)]
     struct Page(Arc<Mutex<Vec<u8>>>);
@@ -456,23 +459,33 @@ mod tests {
         }
     }
 
+    /// What a job of this cost says, of whose 4 pieces so many are done, in the first second.
+    fn announced(seconds: Option<f64>, done: usize) -> String {
+        let (page, stop) = (Page::default(), Stop::default());
+        let ticker = Ticker::every(Box::new(page.clone()), None, Duration::from_hours(1))
+            .with_words(str::to_uppercase);
+        ticker.count(&stop, "episodes");
+        stop.announce(JobCost { seconds, ..JobCost::of_episodes("eval", "4 episodes".into(), 4, 1) });
+        (0..done).for_each(|_| stop.one_more());
+        thread::sleep(ANNOUNCED_AFTER + 3 * LOOKS_EVERY);
+        drop(ticker);
+        page.text()
+    }
+
     #[test]
-    fn a_job_that_takes_longer_says_what_it_does() {
-        let page = Page::default();
-        let ticker = Ticker::every(Box::new(page.clone()), None, Duration::from_millis(20));
-        ticker.set(vec![" 12 %  playing, about 8 s left".into()]);
-        ticker.announce("this plays 4 episodes".into());
-        while page.text().lines().count() < 3 {
-            thread::yield_now();
+    fn a_job_says_what_it_costs_as_soon_as_that_is_known() {
+        for (seconds, done, expect) in [
+            (Some(60.0), 0, "EVAL: 4 EPISODES: ABOUT 60 S ON 1 CORE\n"),
+            (None, 1, "EVAL: 4 EPISODES: ABOUT 4 S ON 1 CORE\n"),
+            // Nothing tells yet.
+            (None, 0, ""),
+            // A moment needs no words.
+            (Some(0.4), 0, ""),
+        ] {
+            let said = announced(seconds, done);
+            // It is not known when the second second begins.
+            assert_eq!(said.replace("ABOUT 5 S", "ABOUT 4 S"), expect, "{seconds:?} {done}");
         }
-        drop(ticker);
-        let said = "this plays 4 episodes; 12 %  playing, about 8 s left";
-        assert_eq!(page.text().lines().filter(|line| *line == said).count(), 1, "{}", page.text());
-        let quiet = Page::default();
-        let ticker = Ticker::every(Box::new(quiet.clone()), None, Duration::from_hours(1));
-        ticker.announce("this plays 4 episodes".into());
-        drop(ticker);
-        assert_eq!(quiet.text(), "", "what is done soon says nothing");
     }
 
     #[test]

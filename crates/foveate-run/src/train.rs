@@ -17,7 +17,7 @@ use std::time::Duration;
 use foveate_agents::registry;
 use foveate_core::hint::Setting;
 use foveate_core::{Agent, Env, EnvError, StepDerivatives, Student, TensorShape};
-use foveate_train::{Event, LearnsFrom, Training};
+use foveate_train::{Event, LearnsFrom, Recipe, Selection, Training};
 
 use crate::budget;
 use crate::checkpoint::RunFolder;
@@ -28,13 +28,16 @@ use crate::error::RunError;
 use crate::fit;
 use crate::initial;
 use crate::parallel_student::ParallelStudent;
-use crate::progress::{Note, RunName, TrainObserver};
+use crate::progress::{Note, RunName, TrainObserver, count_steps};
 use crate::suggest;
 use crate::teacher;
 use crate::trust::{Trust, is_native};
 use crate::weights::AgentFile;
 use crate::workers::{Stop, default_workers};
 use drive::Run;
+
+/// Steps of judging a short training that are worth a line.
+const WORTH_SAYING: u64 = 10_000;
 
 /// Time between checkpoints: the most that a crash loses.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(5);
@@ -231,6 +234,10 @@ impl Parts {
 
     /// Warns about settings that do not suit this machine.
     fn warn(&self, observer: &mut dyn TrainObserver) -> Result<(), RunError> {
+        let fresh = self.training.steps() == 0;
+        if let Some(why) = judging(&self.config.recipe, self.training.steps_left()).filter(|_| fresh) {
+            observer.note(&Note::Expensive { why });
+        }
         if self.cluster.is_some() {
             return Ok(());
         }
@@ -244,6 +251,25 @@ impl Parts {
     fn workers(&self) -> usize {
         if self.config.workers == 0 { default_workers() } else { self.config.workers }
     }
+}
+
+/// What a short training costs beside its steps: the episodes that judge it, whose number the steps do not change. `left` is the
+/// number of all steps.
+fn judging(recipe: &Recipe, left: u64) -> Option<String> {
+    let training = recipe.training_steps();
+    let judging = left.saturating_sub(training);
+    if judging < WORTH_SAYING || judging / 10 < training {
+        return None;
+    }
+    let Selection { tracks, final_tracks, report_tracks, .. } = recipe.selection;
+    let set = |key: &str| Setting::Set.to(format!("recipe.selection.{key}=5"));
+    Some(format!(
+        "{} steps of training, and up to {} of episodes that judge it ({tracks} a validation, {final_tracks} a finalist, \
+         {report_tracks} for the report); {} shortens them",
+        count_steps(training),
+        count_steps(judging),
+        set("tracks").with(set("final_tracks")).with(set("report_tracks")),
+    ))
 }
 
 /// The part of the agent that learns by gradients, on this many threads, if a stage needs it; the world must then have an

@@ -19,6 +19,7 @@ use foveate_train::decimals;
 use crate::RunError;
 use crate::atomic::AtomicFile;
 use crate::evaluate::{self, Labels};
+use crate::job_cost::{JobCost, at_most};
 use crate::workers::Stop;
 use film_writer::{FilmFormat, FilmWriter};
 use filmed_episode::FilmedEpisode;
@@ -117,6 +118,20 @@ pub(crate) fn run_into(
         });
     }
     evaluate::check_episodes(request.episode)?;
+    let longest = request.env.spec().max_steps.into_iter().chain(request.steps);
+    let longest =
+        if kind == FilmFormat::Png { Some(request.at.unwrap_or(PICTURE_STEP)) } else { longest.min() };
+    let drawn = if kind == FilmFormat::Png { "to the step to draw" } else { "to draw step by step" };
+    let limit = at_most(longest, None);
+    let parts = format!("1 episode{limit} {drawn}");
+    stop.announce(JobCost::of_episodes("watch", parts, 1, 1));
+    let progress = &mut |steps: usize| {
+        // An episode may end early: what is left is the most that it can be.
+        if let Some(longest) = longest {
+            stop.reached(steps as f64 / longest.max(1) as f64);
+        }
+        progress(steps);
+    };
     let film_error = |source| RunError::Film { path: request.out.to_path_buf(), source };
     // Errors of size or file are reported before the episode starts.
     let mut episode = FilmedEpisode::new(request, kind.size(), stop).map_err(film_error)?;
@@ -134,6 +149,7 @@ pub(crate) fn run_into(
         let writer = FilmWriter::new(kind, episode.size(), fps, file, request.out)?;
         film(request, episode, writer, stop, progress)
     };
+    stop.one_more();
     made.map_err(RunError::of_weights(&request.labels.weights))
 }
 

@@ -86,7 +86,9 @@ use foveate_core::{
 };
 use foveate_train::JobQueue;
 
+use crate::clock::Wall;
 use crate::error::RunError;
+use crate::job_cost::JobCost;
 use crate::pool::{Pool, lock, message};
 
 /// A flag that requests an early stop, and a progress counter: clones share both. A signal handler may set
@@ -99,6 +101,10 @@ struct Signals {
     asked: AtomicBool,
     done: AtomicUsize,
     of: AtomicUsize,
+    /// Completed pieces of all batches.
+    all: AtomicUsize,
+    /// What the job costs, with the time since it was said and the share that is done, unless pieces tell.
+    cost: Mutex<Option<(JobCost, Wall, Option<f64>)>>,
 }
 
 impl Stop {
@@ -117,6 +123,37 @@ impl Stop {
         (self.0.done.load(Ordering::Relaxed), self.0.of.load(Ordering::Relaxed))
     }
 
+    /// Says what the job will do, before it begins.
+    pub fn announce(&self, cost: JobCost) {
+        *lock(&self.0.cost) = Some((cost, Wall::start(), None));
+    }
+
+    /// What the job does, once it is known.
+    pub fn cost(&self) -> Option<JobCost> {
+        lock(&self.0.cost).as_ref().map(|(cost, ..)| cost.clone())
+    }
+
+    /// Completed pieces of what was announced.
+    pub fn pieces_done(&self) -> usize {
+        self.0.all.load(Ordering::Relaxed)
+    }
+
+    /// Sets the share that is done, of a job whose pieces differ.
+    pub(crate) fn reached(&self, share: f64) {
+        if let Some((_, _, done)) = &mut *lock(&self.0.cost) {
+            *done = Some(share);
+        }
+    }
+
+    /// Seconds since the job's cost was said, and seconds left, once they can be told.
+    pub fn time(&self) -> Option<(f64, Option<f64>)> {
+        let cost = lock(&self.0.cost);
+        let (cost, clock, share) = cost.as_ref()?;
+        let elapsed = clock.elapsed().as_secs_f64();
+        let share = share.unwrap_or_else(|| self.pieces_done() as f64 / cost.pieces.max(1) as f64);
+        Some((elapsed, cost.left(elapsed, share)))
+    }
+
     /// Starts a batch of `jobs` jobs.
     pub(crate) fn begin(&self, jobs: usize) {
         self.0.done.store(0, Ordering::Relaxed);
@@ -126,6 +163,7 @@ impl Stop {
     /// Counts a completed job.
     pub(crate) fn one_more(&self) {
         self.0.done.fetch_add(1, Ordering::Relaxed);
+        self.0.all.fetch_add(1, Ordering::Relaxed);
     }
 }
 

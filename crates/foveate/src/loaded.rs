@@ -11,8 +11,9 @@ use foveate_registry::{AGENTS, AgentDescriptor, WORLDS};
 use foveate_run::RunError;
 use foveate_run::champion;
 use foveate_run::evaluate::{self, EvalReport, EvalRequest, Labels, Seeds};
-use foveate_run::explain::{self, Analysis, Comparison, ExplainRequest, HeadsReport, Report, UNTRAINED_SIZE};
+use foveate_run::explain::{self, Analysis, Comparison, ExplainRequest, HeadsReport, Report};
 use foveate_run::fit;
+use foveate_run::job_cost::{JobCost, at_most, episodes_in_words};
 use foveate_run::stress::{Contender, Tested};
 use foveate_run::watch::{self, WatchReport, WatchRequest};
 use foveate_run::weights::{AgentFile, is_run, is_weights_or_run, load_named};
@@ -124,39 +125,6 @@ impl<'a> Film<'a> {
     }
 }
 
-impl Explanation<'_> {
-    /// What the report costs, before it begins: what is played and measured.
-    pub fn cost(&self) -> String {
-        let Explanation { episodes, decisions, untrained, max_steps, .. } = *self;
-        let limit = max_steps.map_or(String::new(), |steps| format!(" of at most {steps} steps"));
-        let mut text = format!(
-            "this plays {}{limit} and tests {decisions} decisions of each",
-            count(episodes, "episode")
-        );
-        if untrained > 0 {
-            let [most, _, steps] = UNTRAINED_SIZE;
-            text += &format!(
-                ", and then measures {untrained} untrained agents in {} of at most {} steps each; {} leaves those out",
-                count(most.min(episodes), "episode"),
-                steps.min(max_steps.unwrap_or(steps)),
-                Setting::Untrained.to("0")
-            );
-        }
-        text
-    }
-
-    /// What an analysis of heads costs.
-    pub fn cost_of_heads(&self, analysis: Analysis) -> String {
-        let times = analysis.times();
-        let again = if times > 1 { format!(", each {times} times") } else { String::new() };
-        format!("this plays {}{again}", count(self.episodes, "episode"))
-    }
-}
-
-fn count(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
 impl<'a> Explanation<'a> {
     /// The report of `agent` in `env`.
     pub fn request(&self, env: &'a dyn Env, agent: &'a dyn Agent, labels: Labels) -> ExplainRequest<'a> {
@@ -265,7 +233,14 @@ impl LoadedAgent {
         before: &mut dyn FnMut(&Labels),
         told: &mut dyn FnMut(EvalReport) -> Result<(), E>,
     ) -> Result<(), E> {
-        for variants in each_variant(&self.world) {
+        let all = each_variant(&self.world);
+        let (worlds, episodes) = (all.len(), how.seeds.count());
+        let limit = at_most(world.make(&self.world)?.spec().max_steps, how.max_steps);
+        let each = format!("{}{limit}", episodes_in_words(episodes));
+        let parts =
+            format!("{each} in each of {worlds} worlds, {} in all", episodes_in_words(worlds * episodes));
+        how.stop.announce(JobCost::of_episodes("eval", parts, worlds * episodes, how.workers));
+        for variants in all {
             let request = EnvRequest { variants, ..self.world.clone() };
             before(&labels(&request, self.source.clone()));
             told(self.evaluate_in(world, &request, how)?)?;
@@ -623,28 +598,5 @@ mod tests {
             let set = played.options.get("sticky").and_then(|text| text.parse().ok());
             assert!(set == chance || chance == Some(0.0), "{played:?}");
         }
-    }
-
-    #[test]
-    fn a_study_says_what_it_plays() {
-        let out = Path::new("report");
-        let how = Explanation {
-            seed: 1,
-            episodes: 4,
-            decisions: 30,
-            untrained: 20,
-            max_steps: None,
-            workers: 1,
-            out,
-        };
-        assert_eq!(
-            how.cost(),
-            "this plays 4 episodes and tests 30 decisions of each, and then measures 20 untrained agents in 4 episodes \
-             of at most 200 steps each; the setting `untrained 0` leaves those out"
-        );
-        let small = Explanation { episodes: 1, untrained: 0, max_steps: Some(50), ..how.clone() };
-        assert_eq!(small.cost(), "this plays 1 episode of at most 50 steps and tests 30 decisions of each");
-        assert_eq!(how.cost_of_heads(Analysis::Threshold), "this plays 4 episodes, each 15 times");
-        assert_eq!(how.cost_of_heads(Analysis::Weights), "this plays 4 episodes");
     }
 }

@@ -63,7 +63,7 @@ impl Eval {
         let loaded = self.weights.load(&world)?;
         let stop = stop_on_ctrl_c()?;
         let ticker = out::ticker();
-        ticker.count_down(&stop, "episodes");
+        ticker.count(&stop, "episodes");
         let status = |labels: &Labels| ticker.set(vec![format!("{}, {}", labels.weights, labels.variant)]);
         let Eval { workers, max_steps, draw_actions, .. } = self;
         let seeds = self.seeds.clone().unwrap_or(Seeds::Stream { seed: self.seed, episodes: self.episodes });

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
-use foveate::run::clock::Wall;
 use foveate::run::explain::{Progress, UNTRAINED};
 use foveate::run::interrupt::stop_on_ctrl_c;
 use foveate::{Explanation, compare_explanations};
@@ -75,12 +74,12 @@ impl Explain {
         let names: Vec<PathBuf> =
             self.weights.name().map(PathBuf::from).into_iter().chain(self.more).collect();
         let stop = stop_on_ctrl_c()?;
-        let (ticker, clock) = (out::ticker(), Wall::start());
+        let ticker = out::ticker();
+        ticker.count(&stop, "jobs");
         let Explain { seed, episodes, decisions, max_steps, workers, ref out, untrained, .. } = self;
         let how = Explanation { seed, episodes, decisions, untrained, max_steps, workers, out };
-        out::announce(&ticker, &format!("for each agent and shift, {}", how.cost()));
         let compared = compare_explanations(&names, &world, &how, &stop, &mut |progress| {
-            ticker.set(vec![status(progress, clock.elapsed().as_secs_f64())]);
+            ticker.set(vec![status(progress)]);
         });
         drop(ticker);
         let compared = compared?;
@@ -98,12 +97,12 @@ impl Explain {
         let world = self.world.world();
         let loaded = self.weights.load(&world)?;
         let stop = stop_on_ctrl_c()?;
-        let (ticker, clock) = (out::ticker(), Wall::start());
+        let ticker = out::ticker();
+        ticker.count(&stop, "jobs");
         let Explain { seed, episodes, decisions, max_steps, workers, ref out, untrained, .. } = self;
         let how = Explanation { seed, episodes, decisions, untrained, max_steps, workers, out };
-        out::announce(&ticker, &how.cost());
         let report = loaded.explain(&world, &how, &stop, &mut |progress| {
-            ticker.set(vec![status(progress, clock.elapsed().as_secs_f64())]);
+            ticker.set(vec![status(progress)]);
         });
         drop(ticker);
         let report = report?;
@@ -116,23 +115,7 @@ impl Explain {
     }
 }
 
-/// The status line: the current phase, its progress, and the remaining time.
-pub(super) fn status(Progress { what, done }: Progress, seconds: f64) -> String {
-    let left = if done > 0.02 {
-        format!(", about {:.0} s left", seconds / done * (1.0 - done))
-    } else {
-        String::new()
-    };
-    format!("{:3.0} %  {what}{left}", 100.0 * done)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_status_says_how_long() {
-        assert_eq!(status(Progress { what: "filming", done: 0.0 }, 1.0), "  0 %  filming");
-        assert_eq!(status(Progress { what: "filming", done: 0.25 }, 10.0), " 25 %  filming, about 30 s left");
-    }
+/// The status line: the share that is done, and the current phase.
+pub(super) fn status(Progress { what, done }: Progress) -> String {
+    format!("{:3.0} %  {what}", 100.0 * done)
 }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use foveate::Explanation;
-use foveate::run::clock::Wall;
 use foveate::run::explain::Analysis;
 use foveate::run::interrupt::stop_on_ctrl_c;
 
@@ -94,12 +93,12 @@ impl Heads {
         let world = self.world.world();
         let loaded = self.weights.load(&world)?;
         let stop = stop_on_ctrl_c()?;
-        let (ticker, clock) = (out::ticker(), Wall::start());
+        let ticker = out::ticker();
+        ticker.count(&stop, "jobs");
         let Heads { analysis, seed, episodes, decisions, max_steps, workers, no_sticky, ref out, .. } = self;
         let how = Explanation { seed, episodes, decisions, untrained: 0, max_steps, workers, out };
-        out::announce(&ticker, &how.cost_of_heads(analysis.0));
         let report = loaded.heads(&world, analysis.0, !no_sticky, &how, &stop, &mut |progress| {
-            ticker.set(vec![status(progress, clock.elapsed().as_secs_f64())]);
+            ticker.set(vec![status(progress)]);
         });
         drop(ticker);
         let report = report?;

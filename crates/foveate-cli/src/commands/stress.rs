@@ -8,14 +8,12 @@ use foveate::envs::registry::EnvRequest;
 use foveate::load_all;
 use foveate::run::RunError;
 use foveate::run::atomic;
-use foveate::run::clock::Wall;
 use foveate::run::folder::FolderHandle;
 use foveate::run::interrupt::stop_on_ctrl_c;
 use foveate::run::stress::{
     Contender, Effort, Progress, SheetRequest, StressRequest, StressTable, conditions, fitting_shifts, looks,
     plot, run, severities, sheet,
 };
-use foveate::run::ticker::clock;
 use foveate::run::worlds;
 use serde_json::{Value, json};
 
@@ -111,21 +109,9 @@ impl Stress {
             max_steps: self.max_steps,
             folder: self.out.as_deref(),
         };
-        let (ticker, clock) = (out::ticker(), Wall::start());
+        let ticker = out::ticker();
         ticker.count(&stop, "episodes");
-        let (agents, rows) = (request.agents.len(), request.conditions.len());
-        out::announce(
-            &ticker,
-            &format!(
-                "this plays {} episodes: {} for each of {rows} rows and {agents} {}",
-                agents * rows * self.episodes,
-                self.episodes,
-                if agents == 1 { "agent" } else { "agents" }
-            ),
-        );
-        let result = run(&request, &stop, &mut |progress| {
-            ticker.set(status(progress, clock.elapsed().as_secs_f64()));
-        });
+        let result = run(&request, &stop, &mut |progress| ticker.set(vec![status(progress)]));
         drop(ticker);
         let (table, effort) = result?;
         if let Some(folder) = &self.out {
@@ -170,15 +156,9 @@ fn save_picture(path: &Path, draw: impl FnOnce() -> Result<Vec<u8>, RunError>) -
     Ok(out::say(&format!("{}: {} kB", path.display(), bytes.len().div_ceil(1000)))?)
 }
 
-/// `row 13 of 86: champion, noise:3`, `8:13 left`; `seconds` is the time since the start.
-fn status(progress: Progress<'_>, seconds: f64) -> Vec<String> {
-    let Progress { done, of, kept, agent, condition } = progress;
-    let row = out::one_line(&format!("row {} of {of}: {agent}, {condition}", done + 1));
-    let driven = done - kept;
-    if driven == 0 {
-        return vec![row];
-    }
-    vec![row, format!("about {} left", clock(seconds / driven as f64 * (of - done) as f64))]
+/// `row 13 of 86: champion, noise:3`
+fn status(Progress { done, of, agent, condition, .. }: Progress<'_>) -> String {
+    out::one_line(&format!("row {} of {of}: {agent}, {condition}", done + 1))
 }
 
 /// Writes each file atomically.

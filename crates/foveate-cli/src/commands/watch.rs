@@ -60,8 +60,7 @@ impl Watch {
         let ticker = out::ticker();
         let Watch { seed, episode, steps, size, ref out, at, no_effects, .. } = self;
         let film = Film { seed, episode, steps, size, out, at, effects: !no_effects };
-        let limit = steps.map_or(String::new(), |steps| format!(" of at most {steps} steps"));
-        out::announce(&ticker, &format!("this plays an episode{limit} and draws every step"));
+        ticker.count(&stop, "episodes");
         let report =
             loaded.watch(&world, &film, &stop, &mut |steps| ticker.set(vec![format!("step {steps}")]));
         drop(ticker);

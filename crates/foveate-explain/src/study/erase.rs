@@ -121,7 +121,8 @@ pub(super) fn erasures(
                 values.fold([0.0, 0.0], |[sum, count], value| [sum + value, count + 1.0])
             });
             let (above, below): (Vec<f64>, Vec<f64>) = all.map(|[sum, count]| (sum, count)).unzip();
-            Estimate::ratio(&above, &below)
+            // Shares of pixels, of looks, and of an action's extent.
+            Some(Estimate::ratio(&above, &below)?.within([0.0, 1.0]))
         };
         let cost = paired(scores, usual).map(|found| (found.difference, found.interval));
         Some(Erasure {

@@ -7,6 +7,7 @@
 mod cells;
 mod conclude;
 mod conditions;
+mod cost;
 mod erase;
 mod figures;
 mod film;
@@ -28,6 +29,7 @@ use foveate_core::{ActContext, Agent, Env, EnvError, EvaluateError, Labels, epis
 use foveate_film::FilmError;
 use serde::Serialize;
 
+pub use cost::StudyCost;
 pub use erase::Erasure;
 pub use positions::Encoded;
 
@@ -45,7 +47,7 @@ pub use sensors::{
 pub(crate) use swaps::strongest;
 pub use swaps::{
     Compared, Comparison, EffectMeter, Order, Randomised, Regret, SwapReport, SwapStudy, UNTRAINED,
-    UNTRAINED_SIZE, Untrained, VerdictLine, study_swaps,
+    Untrained, VerdictLine, study_swaps,
 };
 
 use crate::faithful::{Conclusion, Faithfulness};

@@ -9,6 +9,7 @@ use foveate_core::{Agent, Attention, EvaluateError, PatchGrid, RolloutJob, Seed,
 
 use super::StudyError;
 use super::conditions::{Condition, play_under};
+use super::cost::{Meter, StudyCost};
 use super::erase::{self, Erased, Erasure};
 use super::film::{FilmRecorder, FinishedFilm};
 use super::play::{EpisodeStart, action_scale, play, policy_error};
@@ -181,25 +182,6 @@ enum DecisionResults {
     Random([[Effect; 2]; 2]),
 }
 
-/// How far the work is.
-struct ProgressMeter<'a> {
-    done: f64,
-    total: f64,
-    tell: &'a mut dyn FnMut(Progress),
-}
-
-impl ProgressMeter<'_> {
-    fn add(&mut self, what: &'static str, units: f64) {
-        self.done += units;
-        (self.tell)(Progress { what, done: (self.done / self.total).min(1.0) });
-    }
-
-    /// Tells how far a part of so many units is, which are then to be added.
-    fn within(&mut self, part: Progress, units: f64) {
-        (self.tell)(Progress { done: ((self.done + part.done * units) / self.total).min(1.0), ..part });
-    }
-}
-
 /// Does everything.
 pub(super) fn find(
     request: &StudyRequest<'_>,
@@ -210,19 +192,17 @@ pub(super) fn find(
     let (n, decisions) = (request.episodes, request.decisions);
     let bank = EpisodeStarts::new(request, seed);
     let scale = action_scale(request.env.spec());
-    // In units of an episode driven: what the parts cost, roughly.
-    let (film, study) = (10.0, 1.0 + request.decisions as f64 * 0.06);
     let conditions = Condition::all();
     let kinds = request.env.kinds();
-    let drives = conditions.len() as f64 * 1.5 + kinds.len() as f64;
-    let others = film + n as f64 * (4.0 + 1.5 * study + drives);
-    let swapping = 0.3 * others;
-    let mut meter = ProgressMeter { done: 0.0, total: others + swapping, tell };
-    meter.add("playing and filming", 0.0);
+    let cost = StudyCost::of_pictures(request);
+    let [playing, taking] = [0, 1];
+    // Swaps are parts before these, where there is something to swap.
+    let testing = cost.part("putting decisions to the test");
+    let mut meter = Meter::new(cost, tell);
 
     let played =
         scheduler.ordered(0..n, |i| watch(bank.start(i), i == 0, &|| scheduler.stopped()), &mut || {
-            meter.add("playing and filming", 1.0 + film / n as f64);
+            meter.job(playing)
         })?;
     let mut counts = ImportanceCounts::default();
     let (mut episodes, mut situations, mut shown) = (Vec::new(), vec![], None);
@@ -236,6 +216,7 @@ pub(super) fn find(
 
     // Decisions of the agent, and of random-weight agents, ready to be taken again.
     let lengths: Vec<usize> = episodes.iter().map(Trajectory::len).collect();
+    meter.length(lengths.iter().sum::<usize>() / n.max(1));
     let taken = scheduler.ordered(
         0..2 * n,
         |i| {
@@ -247,7 +228,7 @@ pub(super) fn find(
                 Ok(Kept { taken, ..Kept::default() })
             }
         },
-        &mut || meter.add("taking decisions", 1.0),
+        &mut || meter.job(taking),
     )?;
     let mut samples: Vec<(Range, Samples)> =
         Range::ALL.map(|range| (range, Samples::new(range.bounds(&counts), SAMPLES))).into();
@@ -276,8 +257,7 @@ pub(super) fn find(
 
     let usual: Vec<f64> = episodes.iter().map(Trajectory::score).collect();
     let sampled = Sampled { scores: usual.clone(), moments };
-    let swaps = swaps::of_sampled(request, sampled, scheduler, &mut |now| meter.within(now, swapping))?;
-    meter.add("putting decisions to the test", swapping);
+    let swaps = swaps::of_sampled(request, sampled, scheduler, &mut meter)?;
 
     // What was claimed at other moments, of the same kind of agent.
     let claims: Vec<Vec<(Vec<u32>, Vec<f32>)>> = all_taken
@@ -337,7 +317,7 @@ pub(super) fn find(
             let shown = taken.into_iter().enumerate().filter(|(k, _)| e == 0 && cards.contains(k));
             Ok(DecisionResults::Own(probed, shown.map(|(_, taken)| taken).collect()))
         },
-        &mut || meter.add("putting decisions to the test", 0.5 + 0.75 * study),
+        &mut || meter.job(testing),
     )?;
     let (mut probed, mut cards, mut random_claims) = (Vec::new(), Vec::new(), Vec::new());
     for answer in answers {
@@ -357,7 +337,7 @@ pub(super) fn find(
     let totals = scheduler.ordered(
         n..drives.len() * n,
         |i| play_under(bank.start(i % n), drives[i / n], seed.child("drive", i as u64)),
-        &mut || meter.add("driving whole episodes", 1.5),
+        &mut || meter.job(testing + 1),
     )?;
     let totals = [usual.clone(), totals].concat();
     let scores: Vec<(Condition, Vec<f64>)> =
@@ -368,7 +348,7 @@ pub(super) fn find(
         let without = scheduler.ordered(
             0..kinds.len() * n,
             |i| erase::play_without(bank.start(i % n), i / n),
-            &mut || meter.add("taking things out of the world", 1.0),
+            &mut || meter.job(testing + 2),
         )?;
         let without: Vec<Vec<f64>> =
             without.chunks(n).map(|all| all.iter().copied().flatten().collect()).collect();

@@ -118,7 +118,8 @@ fn explained(inputs: &[Vec<Vec<f32>>], values: &[Vec<f64>], width: usize) -> Opt
             spreads.push(scored.iter().map(|(_, value)| (value - middle).powi(2)).sum::<f64>());
         }
     }
-    let Estimate { value, interval } = Estimate::ratio(&errors, &spreads)?;
+    // Squares are no less than 0, so R² is at most 1.
+    let Estimate { value, interval } = Estimate::ratio(&errors, &spreads)?.within([0.0, f64::INFINITY]);
     Some(Estimate { value: 1.0 - value, interval: interval.map(|[low, high]| [1.0 - high, 1.0 - low]) })
 }
 

@@ -35,6 +35,11 @@ def _number(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def _left(event: Event) -> str:
+    left = event.get("left")
+    return "" if left is None else f", about {left:.0f} s left"
+
+
 def describe(event: Event) -> str | None:
     """An event in words; ``None`` of one that a person need not see."""
     kind = event["event"]
@@ -48,14 +53,17 @@ def describe(event: Event) -> str | None:
         return f"{share:.0f} %, generation {event['generation']}: mean {_number(event['mean'])}, best {_number(event['best'])}"
     if kind in ("validation", "evaluation", "final", "report"):
         return f"{kind}: mean {_number(event['mean'])} over {event.get('n', '?')} episodes"
+    if kind == "cost":
+        # A job of a moment needs no words.
+        return None if event["seconds"] is not None and event["seconds"] < 1 else str(event["text"])
     if kind == "episodes":
-        return f"episode {event['done']} of {event['of']}"
+        return f"episode {event['done']} of {event['of']}{_left(event)}"
     if kind == "row":
-        return f"row {event['done'] + 1} of {event['of']}: {event['row']}"
+        return f"row {event['done'] + 1} of {event['of']}: {event['row']}{_left(event)}"
     if kind == "phase":
-        return f"{100 * event['done']:.0f} %, {event['phase']}"
+        return f"{100 * event['done']:.0f} %, {event['phase']}{_left(event)}"
     if kind == "frame":
-        return f"frame {event['done']}"
+        return f"frame {event['done']}{_left(event)}"
     if kind == "note":
         return str(event["text"])
     if kind == "finished":

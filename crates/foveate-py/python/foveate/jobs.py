@@ -20,13 +20,14 @@ event           fields
 ``final``       a finalist; ``report``: the last one on unseen episodes
 ``stopped``     ``folder``; ``finished``: ``folder``, ``best`` (the file)
 ``note``        ``text``: something that a person should know; ``cluster``: ``workers``
+``cost``        before all but training: ``job``, ``text``, ``pieces``, ``workers``, ``seconds`` (``None`` as long as nothing tells)
 ``episodes``    ``done``, ``of``: episodes of the current batch
 ``row``         `stress`: ``done``, ``of``, ``agent``, ``row``: a row begins
 ``phase``       `explain`: ``phase``, ``done`` (share, 0 to 1)
 ``frame``       `watch`: ``done``: frames of the film
 ==============  ================================================================================================
 
-Lines of the log (``generation`` to ``report``) also have ``seconds``, ``cpu_seconds``, ``run_steps`` and ``run_steps_left``. An exception
+Events after ``cost`` have ``left``, the seconds that are left, or ``None``. Lines of the log (``generation`` to ``report``) also have ``seconds``, ``cpu_seconds``, ``run_steps`` and ``run_steps_left``. An exception
 of ``callback`` stops the job, safely as Ctrl-C does, and comes out.
 """
 

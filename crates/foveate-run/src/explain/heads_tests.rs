@@ -169,7 +169,11 @@ fn analyse_with(
         workers,
         out: &out,
     };
-    let report = heads(&request, analysis, sticky, &Stop::default(), &mut |_| ())?;
+    let stop = Stop::default();
+    let report = heads(&request, analysis, sticky, &stop, &mut |_| ())?;
+    let times = if analysis == Analysis::Threshold { ", each 15 times" } else { "" };
+    let parts = tests::plays_what_it_announced(&stop).parts;
+    assert_eq!(parts, format!("3 episodes of at most 40 steps{times}"));
     Ok((report, tests::files(&out)))
 }
 

@@ -56,6 +56,7 @@ impl Scheduler for ThreadScheduler<'_> {
             let mut done = Vec::new();
             while let Ok(result) = results.recv() {
                 done.push(result);
+                stop.one_more();
                 each();
             }
             Ok(done)

@@ -162,8 +162,9 @@ fn swaps_in(
         workers,
         out: &out,
     };
-    let compared =
-        compare(&[("planted".into(), request)], &Stop::default(), &mut |_| ()).expect("a comparison");
+    let stop = Stop::default();
+    let compared = compare(&[("planted".into(), request)], &stop, &mut |_| ()).expect("a comparison");
+    tests::plays_what_it_announced(&stop);
     let mut files = tests::files(&out);
     let of_agent = tests::files(&out.join("planted"));
     files.extend(of_agent.into_iter().map(|(name, bytes)| (format!("planted/{name}"), bytes)));

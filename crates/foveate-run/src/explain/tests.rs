@@ -36,16 +36,26 @@ pub(super) fn files(out: &Path) -> Files {
     files
 }
 
+/// The cost of a job that is over; as many pieces were done as it said.
+#[track_caller]
+pub(super) fn plays_what_it_announced(stop: &Stop) -> JobCost {
+    let cost = stop.cost().expect("said before");
+    assert_eq!(cost.pieces, stop.pieces_done(), "{cost:?}");
+    cost
+}
+
 /// Makes a report in a folder of its own, whatever the request says, and reads its files.
 pub(super) fn made(request: ExplainRequest<'_>) -> Result<(Report, Files), RunError> {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let out = dir.path().join("report");
-    let mut last = 0.0;
-    let report = run(&ExplainRequest { out: &out, ..request }, &Stop::default(), &mut |progress| {
+    let (mut last, stop) = (0.0, Stop::default());
+    let report = run(&ExplainRequest { out: &out, ..request }, &stop, &mut |progress| {
+        assert!(stop.cost().is_some(), "said before {progress:?}");
         assert!(progress.done >= last && progress.done <= 1.0, "{progress:?} after {last}");
         last = progress.done;
     })?;
     assert_eq!(last, 1.0);
+    plays_what_it_announced(&stop);
     Ok((report, files(&out)))
 }
 

@@ -53,7 +53,12 @@ fn request<'a>(agents: &[&str], folder: Option<&'a Path>) -> StressRequest<'a> {
 }
 
 fn table(request: &StressRequest<'_>) -> (StressTable, Effort) {
-    run(request, &Stop::default(), &mut |_| {}).expect("it drives")
+    let stop = Stop::default();
+    let (table, effort) =
+        run(request, &stop, &mut |_| assert!(stop.cost().is_some(), "said before")).expect("it drives");
+    let pieces = stop.cost().expect("said before").pieces;
+    assert_eq!((pieces, stop.pieces_done()), (effort.episodes, effort.episodes));
+    (table, effort)
 }
 
 #[test]

@@ -328,3 +328,22 @@ fn every_preset_of_a_task_of_control_starts() {
     }
     assert!(started >= 20, "{started}");
 }
+
+#[test]
+fn a_short_training_says_what_its_judging_costs() {
+    let mut recipe = TrainConfig::load("laptop", None, &[""; 0]).expect("a preset").recipe;
+    assert_eq!(judging(&recipe, recipe.training_steps() + 264_000), None, "a whole run is as it says");
+    for stage in &mut recipe.stages {
+        (stage.steps, stage.starts) = (1, 1);
+    }
+    let said = judging(&recipe, recipe.training_steps() + 264_000).expect("far more than 3 steps");
+    for part in [
+        "up to 264,000 of episodes",
+        "64 a validation",
+        "100 for the report",
+        "recipe.selection.report_tracks=5",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    assert_eq!(judging(&recipe, recipe.training_steps() + 500), None, "a moment");
+}

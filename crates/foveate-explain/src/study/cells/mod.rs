@@ -23,6 +23,7 @@ use serde::Serialize;
 
 use self::probe::{Change, Edit, Effects, Foils, with_edit};
 use self::record::Record;
+use super::cost::{Meter, StudyCost};
 use super::play::{EpisodeStart, replay};
 use super::probes::{other_moment, spread};
 use super::report_page::with_interval;
@@ -235,8 +236,11 @@ pub fn study_cells(
     scheduler: &impl Scheduler,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<CellStudy, StudyError> {
-    let swaps = swaps::first_part(&request, scheduler, progress)?;
-    let found = find(&request, scheduler, &mut swaps::second_part(progress))?;
+    let cost = StudyCost::of_cells(&request);
+    let own = cost.part("playing and filming");
+    let mut meter = Meter::new(cost, progress);
+    let swaps = swaps::first_part(&request, scheduler, &mut meter)?;
+    let found = find(&request, scheduler, &mut meter, own)?;
     let report = report(&request, &found, swaps.as_ref());
     let StudyRequest { labels, dimensions, .. } = request;
     Ok(CellStudy { found, swaps, report, labels, dimensions })
@@ -245,7 +249,8 @@ pub fn study_cells(
 fn find(
     request: &StudyRequest<'_>,
     scheduler: &impl Scheduler,
-    tell: &mut dyn FnMut(Progress),
+    meter: &mut Meter<'_>,
+    part: usize,
 ) -> Result<Found, StudyError> {
     let seed = Seed::root(request.seed).child("explain cells", 0);
     let (n, decisions, env_seed) = (request.episodes, request.decisions, request.seed);
@@ -267,22 +272,16 @@ fn find(
             max_steps,
         }
     };
-    // In units of an episode played.
-    let total = 3.0 * n as f64;
-    let mut done = 0.0;
-    let mut add = |what: &'static str| {
-        done += 1.0;
-        tell(Progress { what, done: (done / total).min(1.0) });
-    };
     let records = scheduler.ordered(
         0..n,
         |e| record::record(start(e), e == 0, &|| scheduler.stopped()),
-        &mut || add("playing and filming"),
+        &mut || meter.job(part),
     )?;
     if records.len() != n {
         return Err(EvaluateError::Stopped.into());
     }
     let lengths: Vec<usize> = records.iter().map(|record| record.trajectory.len()).collect();
+    meter.length(lengths.iter().sum::<usize>() / n);
     let effects = scheduler.ordered(
         0..n,
         |e| {
@@ -297,12 +296,12 @@ fn find(
             let foils = Foils { other: &other, random: &*random, seed: seed.child("episode", e as u64) };
             probe::probe(start(e), &spread(lengths[e], decisions), &foils, &|| scheduler.stopped())
         },
-        &mut || add("editing the world's state"),
+        &mut || meter.job(part + 1),
     )?;
     let played = scheduler.ordered(
         0..n,
         |e| play_edited(&start(e), seed.child("edited episode", e as u64), &|| scheduler.stopped()),
-        &mut || add("playing edited worlds"),
+        &mut || meter.job(part + 2),
     )?;
     if effects.len() != n || played.len() != n {
         return Err(EvaluateError::Stopped.into());

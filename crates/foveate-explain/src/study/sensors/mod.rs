@@ -27,6 +27,7 @@ use serde::Serialize;
 use self::probe::{Effects, Foils, INTERVENTIONS};
 use self::record::Record;
 pub use self::recover::{Recovered, RecoveredSensor};
+use super::cost::{Meter, StudyCost};
 use super::play::{EpisodeStart, action_scale};
 use super::probes::{other_moment, spread};
 use super::{
@@ -191,8 +192,11 @@ pub fn study_sensors(
     scheduler: &impl Scheduler,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<SensorStudy, StudyError> {
-    let swaps = swaps::first_part(&request, scheduler, progress)?;
-    let found = find(&request, scheduler, &mut swaps::second_part(progress))?;
+    let cost = StudyCost::of_sensors(&request);
+    let own = cost.part("playing and filming");
+    let mut meter = Meter::new(cost, progress);
+    let swaps = swaps::first_part(&request, scheduler, &mut meter)?;
+    let found = find(&request, scheduler, &mut meter, own)?;
     let report = report(&request, &found, swaps.as_ref());
     let StudyRequest { labels, dimensions, .. } = request;
     Ok(SensorStudy { found, swaps, report, labels, dimensions })
@@ -201,7 +205,8 @@ pub fn study_sensors(
 fn find(
     request: &StudyRequest<'_>,
     scheduler: &impl Scheduler,
-    tell: &mut dyn FnMut(Progress),
+    meter: &mut Meter<'_>,
+    part: usize,
 ) -> Result<Found, StudyError> {
     let seed = Seed::root(request.seed).child("explain sensors", 0);
     let (n, decisions, env_seed) = (request.episodes, request.decisions, request.seed);
@@ -227,18 +232,11 @@ fn find(
             max_steps,
         }
     };
-    // In units of an episode played.
-    let total = 4.0 * n as f64;
-    let mut done = 0.0;
-    let mut add = |what: &'static str| {
-        done += 1.0;
-        tell(Progress { what, done: (done / total).min(1.0) });
-    };
     let names = &request.sensors;
     let played = scheduler.ordered(
         0..2 * n,
         |i| record::record(start(i / n, i % n), names, i == 0, &|| scheduler.stopped()),
-        &mut || add("playing and filming"),
+        &mut || meter.job(part),
     )?;
     let (mut own, mut random) = (played, Vec::new());
     if own.len() == 2 * n {
@@ -268,7 +266,7 @@ fn find(
             let steps = spread(record.len(), decisions);
             probe::probe(start(side, e), record, &steps, &foils, &|| scheduler.stopped())
         },
-        &mut || add("putting decisions to the test"),
+        &mut || meter.job(part + 1),
     )?;
     let mut own = probed;
     let random = own.split_off(n.min(own.len()));

@@ -8,9 +8,10 @@ use super::effects::{Curves, DONORS, Others, Paths, of_inputs, of_values, paths}
 use super::meter::{EffectMeter, MOST_UNITS};
 use super::moment::{Distance, Moment};
 use crate::page::FilmEffects;
+use crate::study::cost::Meter;
 use crate::study::play::{EpisodeStart, policy_error, replay};
 use crate::study::probes::{other_moment, spread};
-use crate::study::{Progress, Scheduler, StudyError};
+use crate::study::{Scheduler, StudyError};
 
 /// What is measured, and how much of it.
 pub(super) struct Plan<'a> {
@@ -212,7 +213,8 @@ fn film(
     Ok(Some(FilmEffects { every, rows }))
 }
 
-/// Measures an agent, with the decisions of its episodes if they are known. `seed` draws donors and random orders.
+/// Measures an agent, with the decisions of its episodes if they are known. `seed` draws donors and random orders; the two numbers
+/// are those of the parts that `progress` counts.
 ///
 /// # Errors
 /// When the world or an episode fails, there is nothing to swap, or someone asks to stop.
@@ -221,15 +223,12 @@ pub(super) fn measure<S: Scheduler>(
     seed: Seed,
     sampled: Option<Sampled>,
     scheduler: &S,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut Meter<'_>,
+    [playing, swapping]: [usize; 2],
 ) -> Result<Measurement, StudyError> {
-    let mut done = 0;
     let sampled = match sampled {
         Some(sampled) => sampled,
-        None => record(plan, scheduler, &mut || {
-            done += 1;
-            progress(Progress { what: "playing episodes", done: done as f64 / plan.episodes as f64 / 3.0 });
-        })?,
+        None => record(plan, scheduler, &mut || progress.job(playing))?,
     };
     let Sampled { scores, moments } = sampled;
     let spec = plan.env.spec();
@@ -242,7 +241,6 @@ pub(super) fn measure<S: Scheduler>(
     let counts: Vec<usize> = moments.iter().map(Vec::len).collect();
     let jobs: Vec<(usize, usize)> =
         (0..counts.len()).flat_map(|e| (0..counts[e]).map(move |i| (e, i))).collect();
-    let (total, mut done) = (jobs.len().max(1), 0);
     let (env_seed, inputs) = (plan.seed, plan.inputs);
     let work = |(e, i): (usize, usize)| {
         let moment = &moments[e][i];
@@ -278,10 +276,7 @@ pub(super) fn measure<S: Scheduler>(
         };
         Ok((e, Measured { step: moment.step, paths, values, inputs }))
     };
-    let measured = scheduler.ordered(jobs.into_iter(), work, &mut || {
-        done += 1;
-        progress(Progress { what: "swapping parts", done: (1.0 + 2.0 * done as f64 / total as f64) / 3.0 });
-    })?;
+    let measured = scheduler.ordered(jobs.into_iter(), work, &mut || progress.job(swapping))?;
     let mut episodes: Vec<Vec<Measured>> = counts.iter().map(|_| vec![]).collect();
     for (e, measured) in measured {
         episodes[e].push(measured);

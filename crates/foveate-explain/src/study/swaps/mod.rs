@@ -22,7 +22,7 @@ mod report;
 #[cfg(test)]
 mod verdict_tests;
 
-use foveate_core::{Agent, Seed};
+use foveate_core::{ActContext, Agent, Seed, episode_seed};
 
 pub use compare::{Compared, Comparison};
 pub use effects::Regret;
@@ -35,6 +35,7 @@ pub(super) use moment::Moment;
 pub(super) use page::{OwnTest, difference_lines, differences, verdict_lines};
 
 use self::measure::{Plan, measure};
+use super::cost::{Meter, StudyCost};
 use super::phases::{random_tensors, random_weights};
 use super::{
     AddFile, Progress, REPORT_FILE, Scheduler, StudyError, StudyRequest, figures_json, whole_json,
@@ -48,7 +49,7 @@ pub const UNTRAINED: usize = 20;
 /// Decisions of an episode in which places of the observation are swapped.
 pub(super) const INPUTS: usize = 3;
 /// Episodes, decisions and steps of each untrained agent.
-pub const UNTRAINED_SIZE: [usize; 3] = [5, 6, 200];
+const UNTRAINED_SIZE: [usize; 3] = [5, 6, 200];
 
 /// A finished study.
 pub struct SwapStudy {
@@ -113,17 +114,33 @@ fn parts(agent: &dyn Agent) -> Vec<(String, Vec<String>)> {
     if parts.len() > MOST_PARTS { vec![] } else { parts }
 }
 
-/// Share of a report's work that is the study of swaps.
-const FIRST_PART: f64 = 0.3;
+/// Whether an agent has parts that can be swapped: attention that can be opened, or a world with places.
+pub(super) fn swappable(request: &StudyRequest<'_>) -> bool {
+    let (mut env, mut agent) = (request.env.boxed_clone(), request.agent.boxed_clone());
+    env.reset(Some(request.seed));
+    agent.begin_episode(episode_seed(request.seed, 0));
+    Moment::of(0, &*env, &*agent, &ActContext::default(), false).is_ok_and(|moment| moment.can_be_swapped())
+}
 
-/// The study that stands first in a report; `None` where nothing can be swapped.
+/// Episodes, decisions and steps of each untrained agent of this study.
+pub(super) fn untrained_size(request: &StudyRequest<'_>) -> [usize; 3] {
+    let [episodes, decisions, steps] = UNTRAINED_SIZE;
+    let limit = request.max_steps.unwrap_or(steps);
+    [episodes.min(request.episodes), decisions.min(request.decisions), steps.min(limit)]
+}
+
+/// Agents with parts drawn at random: each part alone, and with all behind it; the last part alone is both.
+pub(super) fn partly_random(request: &StudyRequest<'_>) -> usize {
+    if request.untrained == 0 { 0 } else { (2 * parts(request.agent).len()).saturating_sub(1) }
+}
+
+/// The study that stands first in a report, whose cost begins with [`StudyCost::of_swaps`]; `None` where nothing can be swapped.
 pub(super) fn first_part(
     request: &StudyRequest<'_>,
     scheduler: &impl Scheduler,
-    progress: &mut dyn FnMut(Progress),
+    meter: &mut Meter<'_>,
 ) -> Result<Option<SwapStudy>, StudyError> {
-    let mut part = |now: Progress| progress(Progress { done: FIRST_PART * now.done, ..now });
-    find(request, None, scheduler, &mut part)
+    find(request, None, scheduler, meter)
 }
 
 /// The study of decisions that are known, with effects for the film of their first episode; `None` where nothing can be swapped.
@@ -131,14 +148,9 @@ pub(super) fn of_sampled(
     request: &StudyRequest<'_>,
     sampled: Sampled,
     scheduler: &impl Scheduler,
-    progress: &mut dyn FnMut(Progress),
+    meter: &mut Meter<'_>,
 ) -> Result<Option<SwapStudy>, StudyError> {
-    find(request, Some(sampled), scheduler, progress)
-}
-
-/// The progress of what comes after [`first_part`].
-pub(super) fn second_part(progress: &mut dyn FnMut(Progress)) -> impl FnMut(Progress) {
-    |now| progress(Progress { done: FIRST_PART + (1.0 - FIRST_PART) * now.done, ..now })
+    find(request, Some(sampled), scheduler, meter)
 }
 
 /// Studies an agent, and untrained agents of the same kind.
@@ -150,7 +162,8 @@ pub fn study_swaps(
     scheduler: &impl Scheduler,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<SwapStudy, StudyError> {
-    find(request, None, scheduler, progress)?.ok_or_else(|| StudyError::Refused {
+    let mut meter = Meter::new(StudyCost::of_swaps(request), progress);
+    first_part(request, scheduler, &mut meter)?.ok_or_else(|| StudyError::Refused {
         why: format!(
             "{}: this agent has no attention that can be opened, and its world shows nothing with places that could be swapped",
             request.labels.weights
@@ -162,7 +175,7 @@ fn find(
     request: &StudyRequest<'_>,
     sampled: Option<Sampled>,
     scheduler: &impl Scheduler,
-    progress: &mut dyn FnMut(Progress),
+    meter: &mut Meter<'_>,
 ) -> Result<Option<SwapStudy>, StudyError> {
     let untrained = request.untrained;
     let seed = Seed::root(request.seed).child("swaps", 0);
@@ -176,30 +189,31 @@ fn find(
         max_steps: request.max_steps,
         film: sampled.is_some(),
     };
-    let share = if untrained == 0 { 1.0 } else { 0.6 };
-    let measured = measure(&plan, seed, sampled, scheduler, &mut |now: Progress| {
-        progress(Progress { done: share * now.done, ..now });
-    })?;
+    let parts_of = |first, then| [meter.part(first), meter.part(then)];
+    let (own, others) = (parts_of("playing episodes", "swapping parts"), meter.part("untrained agents"));
+    let measured = measure(&plan, seed, sampled, scheduler, meter, own)?;
     if measured.units.is_none() && measured.places == 0 {
         return Ok(None);
     }
-    let [episodes, decisions, steps] = UNTRAINED_SIZE;
+    let lengths = measured.episodes.iter().filter_map(|all| Some(all.last()?.step + 1));
+    meter.length(lengths.sum::<usize>() / measured.episodes.len().max(1));
+    meter.finish(own[1]);
+    let [episodes, decisions, steps] = untrained_size(request);
     let parts = if untrained == 0 { vec![] } else { parts(request.agent) };
-    let (mut done, total) = (0, untrained + (2 * parts.len()).saturating_sub(1));
+    let mut done = 0;
     let mut small = |agent: &dyn Agent, seed: Seed| {
         let plan = Plan {
             agent,
-            episodes: episodes.min(request.episodes),
-            decisions: decisions.min(request.decisions),
+            episodes,
+            decisions,
             inputs: usize::from(measured.units.is_none()),
-            max_steps: Some(steps.min(request.max_steps.unwrap_or(steps))),
+            max_steps: Some(steps),
             film: false,
             ..plan
         };
-        let measured = measure(&plan, seed, None, scheduler, &mut |_| ());
+        let measured = measure(&plan, seed, None, scheduler, meter, [others, others + 1]);
         done += 1;
-        let done = share + (1.0 - share) * done as f64 / total as f64;
-        progress(Progress { what: "untrained agents", done });
+        meter.reach(others + 1, done * episodes * decisions);
         measured
     };
     let mut others = vec![];

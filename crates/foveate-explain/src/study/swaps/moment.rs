@@ -98,6 +98,11 @@ pub(super) struct Again {
 }
 
 impl Moment {
+    /// Whether there is something that can be swapped.
+    pub(super) fn can_be_swapped(&self) -> bool {
+        self.opened.is_some() || self.places.as_ref().is_some_and(|places| places.len() > 0)
+    }
+
     /// The decision that `agent` is about to take in `env`. With `salient`, perturbation saliency is the claim of an agent
     /// without attention.
     pub(in crate::study) fn of(

@@ -178,7 +178,7 @@ fn order(name: String, places: bool, measured: &Measurement, pick: Pick) -> Opti
         name,
         places,
         parts,
-        f: on_scale(&lead),
+        f: on_scale(&lead).map(|f| f.within([f64::NEG_INFINITY, BEST])),
         above_prior: on_scale(&apart(|curves| &curves.claim, |curves| &curves.prior)),
         above_similar: on_scale(&apart(|curves| &curves.claim, |curves| &curves.similar)),
         p: defined.then(|| sign_flip_p(&lead)),
@@ -200,18 +200,22 @@ struct Shares {
 fn shares(episodes: &[Vec<Measured>]) -> Shares {
     let natural = sums(episodes, |m| Some(m.paths.natural));
     let counts = sums(episodes, |_| Some(1.0));
-    let share = |of: &dyn Fn(&Measured) -> Option<f64>| Estimate::ratio(&sums(episodes, of), &natural);
+    let difference = |of: &dyn Fn(&Measured) -> Option<f64>| Estimate::ratio(&sums(episodes, of), &natural);
+    let share = |of: &dyn Fn(&Measured) -> Option<f64>| Some(difference(of)?.within([0.0, f64::INFINITY]));
     let soft = episodes.iter().flatten().any(|m| m.paths.selection.is_some());
     Shares {
         attended: share(&|m| Some(m.paths.attended)),
         selection: if soft { share(&|m| m.paths.selection) } else { None },
         values: if soft { share(&|m| m.paths.values) } else { None },
         memory: share(&|m| Some(m.paths.memory)),
-        above_memory: share(&|m| Some(m.paths.attended - m.paths.memory)),
+        above_memory: difference(&|m| Some(m.paths.attended - m.paths.memory)),
         natural: Estimate::ratio(&natural, &counts)
             .map_or(Estimate { value: 0.0, interval: None }, |natural| natural.within([0.0, 1.0])),
     }
 }
+
+/// F of the best order, the largest that there is.
+const BEST: f64 = 1.0;
 
 /// The mean regret of a decision; `None` where actions are not chosen by the largest score.
 fn regret(episodes: &[Vec<Measured>]) -> Option<Regret<Estimate>> {
@@ -243,6 +247,11 @@ fn limit(numbers: &[f64]) -> Option<f64> {
     Some(foveate_core::statistics::mean(numbers) + t * spread * (1.0 + 1.0 / n).sqrt())
 }
 
+/// The same of F, which ends at that of the best order.
+fn limit_of_f(numbers: &[f64]) -> Option<f64> {
+    limit(numbers).map(|limit| limit.min(BEST))
+}
+
 fn untrained(own: Option<f64>, others: &[Measurement]) -> Untrained {
     let fs: Vec<Option<f64>> = others
         .iter()
@@ -257,7 +266,7 @@ fn untrained(own: Option<f64>, others: &[Measurement]) -> Untrained {
     let all: Vec<f64> = fs.iter().map(|f| f.unwrap_or(0.0)).collect();
     Untrained {
         agents: others.len(),
-        limit: limit(&all),
+        limit: limit_of_f(&all),
         f: fs.into_iter().flatten().collect(),
         percentile,
         moving,
@@ -458,10 +467,11 @@ fn of_order(order: &Order, Grounds { episodes, untrained, .. }: Grounds<'_>) -> 
             format!("; as to other episodes, {}", would_decide(prior, 0.0, episodes))
         }
         (None, _) => format!("; at least {FEWEST_UNTRAINED} untrained agents would decide it"),
-        (Some(limit), "undecided") if limit >= 1.0 => format!(
-            "; they differ so much that one more would stay below {limit:.2} only, where the best order has 1, so that \
-             more untrained agents would have to decide it"
-        ),
+        (Some(limit), "undecided") if limit >= BEST => {
+            "; they differ so much that one more might have F = 1, as the best order has, so that more untrained agents would \
+             have to decide it"
+                .into()
+        }
         (Some(limit), "undecided") => format!(
             "; one more of them would stay below {limit:.2}, which F does not pass; more untrained agents would set that limit \
              better"
@@ -562,7 +572,7 @@ impl fmt::Display for SwapReport {
 
 #[cfg(test)]
 mod tests {
-    use super::limit;
+    use super::{limit, limit_of_f};
 
     #[test]
     fn the_limit_of_untrained_agents_is_that_of_students_t() {
@@ -574,5 +584,8 @@ mod tests {
         let five = limit(&[0.0, 1.0, 2.0, 3.0, 4.0]).expect("five");
         assert!((five - (2.0 + 3.7469 * 2.5_f64.sqrt() * 1.2_f64.sqrt())).abs() < 0.25, "{five}");
         assert_eq!((limit(&[1.0]), limit(&[0.5; 9])), (None, Some(0.5)));
+        let apart = [-0.6, 0.9, 0.2, 0.4, -0.1, 0.7];
+        assert!(limit(&apart).is_some_and(|limit| limit > 1.0));
+        assert_eq!((limit_of_f(&apart), limit_of_f(&[0.5; 9])), (Some(1.0), Some(0.5)));
     }
 }
