@@ -221,6 +221,12 @@ fn worlds_steps_and_kinds_of_presets_are_named_alike_everywhere() {
         check_fails(&dir, args, wants);
     }
     assert_eq!(dir.run(&["train", "car-racing", "--env", "car-racing"]).code, Some(2), "one of them");
+    // One flag limits the steps, whichever of its two names another command has taught.
+    let steps = |args: &[&str]| dir.ok(&[args, &["--env", "door-key-5x5"]].concat());
+    assert!(steps(&["eval", "random", "--episodes", "1", "--steps", "3"]).contains("3 steps on average"));
+    assert!(
+        steps(&["watch", "random", "--max-steps", "3", "--out", "a.gif"]).contains("3 steps, not to the end")
+    );
 }
 
 #[test]
@@ -251,6 +257,19 @@ fn what_does_not_fit_says_what_does() {
         done.stderr.contains("no trained agent for door-key-8x8") && !done.stderr.contains("did you mean"),
         "{}",
         done.stderr
+    );
+    // Nor an agent that could not act there.
+    let fit = "`foveate train door-key-8x8` makes one";
+    assert!(
+        done.stderr.contains(fit) && done.stderr.ends_with(": door-key-5x5, door-key-16x16\n"),
+        "{}",
+        done.stderr
+    );
+    let other = ["eval", "--env", "walker-walk"];
+    check_fails(
+        &dir,
+        &other,
+        &["`foveate train walker-walk` makes one; or name a weight file or the folder of a run\n"],
     );
 }
 

@@ -58,7 +58,7 @@ pub enum MujocoError {
     #[error("MuJoCo can be used on x86-64 and 64-bit ARM with Linux or macOS only, not on this machine")]
     Platform,
     /// A file cannot be read.
-    #[error("{} cannot be read: {why}", path.display())]
+    #[error("cannot read {}: {why}", path.display())]
     File {
         /// The file.
         path: PathBuf,

@@ -107,7 +107,10 @@ fn a_process_that_does_not_compile_is_one_line() {
     };
     check(folder.path(), "is a folder");
     check(Path::new("/dev/null"), "is a device");
-    check(Path::new("/nowhere/a.xml"), "cannot be read");
+    check(
+        Path::new("/nowhere/a.xml"),
+        "cannot read /nowhere/a.xml: there is no such file or folder; check the path",
+    );
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use foveate_core::hint::Task;
 use foveate_envs::registry::{Champion, Choice, EnvRequest, WorldDescriptor};
 use foveate_registry::{WORLDS, WRAP};
 
@@ -38,16 +39,30 @@ pub fn named(path: &Path) -> Option<&'static Champion> {
 pub fn champion(world: &str) -> Result<(AgentFile, String), RunError> {
     let described = foveate_registry::world(world).map_err(suggest::named)?;
     let Some(first) = described.champions.first() else {
-        let known: Vec<&str> = champions().map(|champion| champion.name).collect();
+        let fit: Vec<&str> = WORLDS
+            .iter()
+            .filter(|other| are_alike(other, described))
+            .flat_map(|other| other.champions)
+            .map(|champion| champion.name)
+            .collect();
+        let others = match fit.len() {
+            0 => String::new(),
+            _ => format!(", or an agent of a world that shows the same: {}", fit.join(", ")),
+        };
         return Err(RunError::BadRequest {
             why: format!(
-                "no trained agent for {world} comes with Foveate; name a weight file, the folder of a run, or an agent of another \
-                 world: {}",
-                known.join(", "),
+                "no trained agent for {world} comes with Foveate; {} makes one; or name a weight file or the folder of a run{others}",
+                Task::Train.of(world),
             ),
         });
     };
     load(first)
+}
+
+/// Whether agents of one world can act in the other: pictures, numbers and actions have the same names.
+fn are_alike(one: &WorldDescriptor, other: &WorldDescriptor) -> bool {
+    one.pictures.iter().map(|picture| picture.name).eq(other.pictures.iter().map(|picture| picture.name))
+        && (one.actions, one.choices, one.sensors) == (other.actions, other.choices, other.sensors)
 }
 
 /// Reads a bundled agent; returns it with a label in place of a weight file's path.
@@ -162,7 +177,10 @@ mod tests {
     #[test]
     fn a_world_without_one_says_what_to_do() {
         let said = champion("door-key-8x8").expect_err("it has none").to_string();
-        assert!(!said.contains("did you mean") && said.contains("world: car-racing, "), "{said}");
+        assert!(
+            !said.contains("did you mean") && said.ends_with("the same: door-key-5x5, door-key-16x16"),
+            "{said}"
+        );
         let said = champion("moon").expect_err("no such world").to_string();
         assert!(said.contains("no environment is called \"moon\""), "{said}");
     }

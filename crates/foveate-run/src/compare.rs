@@ -154,13 +154,15 @@ pub fn read(folders: &[PathBuf]) -> Result<Comparison, RunError> {
 }
 
 /// The common part of the runs' names without the numbers at the end: `relu` of `relu-1` and `relu-2`, but `eps0.1` of
-/// `eps0.1`; all names if they have none in common.
+/// `eps0.1`, and `patch7` of `patch7` alone; all names if they have none in common.
 fn group_name(runs: &[Curve]) -> String {
     let mut stems: Vec<&str> = vec![];
     for Curve { name, .. } in runs {
         let before = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let stem = before.trim_end_matches(['-', '_']);
-        let stem = if stem.is_empty() || before.ends_with('.') { name } else { stem };
+        // A number without a separator counts runs only where there are several.
+        let belongs = before.ends_with('.') || (runs.len() == 1 && stem == before);
+        let stem = if stem.is_empty() || belongs { name } else { stem };
         if !stems.contains(&stem) {
             stems.push(stem);
         }

@@ -5,6 +5,7 @@ use clap::Args;
 use foveate::Evaluation;
 use foveate::run::evaluate::{EvalReport, Labels, Seeds, interval_text};
 use foveate::run::interrupt::stop_on_ctrl_c;
+use foveate::training::decimals;
 use serde_json::Value;
 
 use crate::help;
@@ -42,7 +43,7 @@ pub(crate) struct Eval {
     #[arg(long, default_value_t = 0)]
     workers: usize,
     /// Truncate episodes after this many steps
-    #[arg(long, value_name = "STEPS")]
+    #[arg(long, value_name = "STEPS", alias = "steps")]
     max_steps: Option<u64>,
     /// Draw the agent's actions, as in training, instead of taking the most probable ones; agents
     /// whose actions have no probabilities act as before
@@ -106,11 +107,12 @@ const TABLE: &str = "\
 /// A line of the table.
 fn row(report: &EvalReport) -> String {
     let EvalReport { picture, variant, summary: s, .. } = report;
+    let digits = decimals(s.mean.abs().max(s.median.abs()));
     format!(
-        "| {picture} | {variant} | {} | {} | {} | {:.1} |",
+        "| {picture} | {variant} | {} | {} | {} | {:.digits$} |",
         s.n,
-        s.spread(1),
-        interval_text(s.ci95, 1),
+        s.spread(digits),
+        interval_text(s.ci95, digits),
         s.median
     )
 }

@@ -52,7 +52,7 @@ pub(crate) struct Explain {
     #[arg(long, default_value_t = 30, value_name = "N")]
     decisions: usize,
     /// Truncate episodes after this many steps
-    #[arg(long, value_name = "STEPS")]
+    #[arg(long, value_name = "STEPS", alias = "steps")]
     max_steps: Option<usize>,
     /// Threads; 0 for one per core
     #[arg(long, default_value_t = 0)]

@@ -50,7 +50,7 @@ pub(crate) struct Heads {
     #[arg(long)]
     no_sticky: bool,
     /// Truncate episodes after this many steps
-    #[arg(long, value_name = "STEPS")]
+    #[arg(long, value_name = "STEPS", alias = "steps")]
     max_steps: Option<usize>,
     /// Threads; 0 for one per core
     #[arg(long, default_value_t = 0)]

@@ -462,7 +462,7 @@ fn run_settings_text() -> String {
 fn kernels_text() -> String {
     let lines = KERNELS.iter().flat_map(|(name, about)| kernel_lines(name, about));
     format!(
-        "kernels, by which the patches of any agent vote, each with its settings, as in\n\
+        "kernels, by which the patches of attention-agent, iap and iap-hierarchical vote, each with its settings, as in\n\
          `foveate train --set agent.config.voting.kernel=relu`:\n\n{}",
         columns(&lines.collect::<Vec<_>>())
     )

@@ -61,7 +61,7 @@ pub(crate) struct Stress {
     #[arg(long, default_value_t = 0)]
     workers: usize,
     /// Truncate episodes after this many steps
-    #[arg(long, value_name = "STEPS")]
+    #[arg(long, value_name = "STEPS", alias = "steps")]
     max_steps: Option<u64>,
     /// A folder for table.md, table.csv, table.json, table.svg, severities.svg, and the finished rows
     #[arg(long, value_name = "FOLDER")]

@@ -34,7 +34,7 @@ pub(crate) struct Watch {
     #[arg(long, default_value_t = 0)]
     episode: usize,
     /// Steps to record [default: the whole episode]
-    #[arg(long)]
+    #[arg(long, alias = "max-steps")]
     steps: Option<usize>,
     /// Width and height in pixels, even
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]

@@ -156,7 +156,13 @@ impl NoFile {
 
 /// Whether `path` leads to a regular file; nothing is opened, so that a pipe does not wait for its other end.
 pub(super) fn check_file(path: &Path) -> Result<(), NoFile> {
-    let kind = fs::metadata(path).map_err(|error| NoFile::Unreadable(error.to_string()))?.file_type();
+    let unreadable = |error: std::io::Error| {
+        NoFile::Unreadable(match error.kind() {
+            std::io::ErrorKind::NotFound => "there is no such file or folder; check the path".into(),
+            _ => error.to_string(),
+        })
+    };
+    let kind = fs::metadata(path).map_err(unreadable)?.file_type();
     let what = match kind {
         _ if kind.is_file() => return Ok(()),
         _ if kind.is_dir() => "a folder",

@@ -153,6 +153,12 @@ fn a_decimal_at_the_end_of_a_name_is_part_of_it() {
     let folders = ["eps0.01", "eps0.2"]
         .map(|name| configured(dir.path(), name, &config(&name[3..]), &[(100, 1.0)], None));
     assert_eq!(read(&folders).expect("logs").names(), ["eps0.01", "eps0.2"]);
+    // So is any number without a separator, of a run that has no siblings.
+    let folders = ["patch7", "patch14", "a1", "a2"].map(|name| {
+        let eps = if name.starts_with('a') { "0" } else { &name[5..] };
+        configured(dir.path(), name, &config(eps), &[(100, 1.0)], None)
+    });
+    assert_eq!(read(&folders).expect("logs").names(), ["patch7", "patch14", "a"]);
 }
 
 #[test]

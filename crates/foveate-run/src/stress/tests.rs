@@ -562,3 +562,30 @@ fn the_sheet_shows_every_shift() {
     let said = sheet(&SheetRequest { step: 100_000, ..request }).expect_err("too late").to_string();
     assert!(said.contains("the episode ends after") && said.contains("choose an earlier one"), "{said}");
 }
+
+#[test]
+fn small_returns_have_three_digits() {
+    let (file, source) = champion("door-key-5x5").expect("it is built in");
+    let noted = file.world("champion").expect("its world is known");
+    let world = noted.accept(&crate::trust::WorldFlags::default()).expect("a native world");
+    let request = StressRequest {
+        conditions: conditions(&world, "none", "sticky", &[3.0], None).expect("good rows"),
+        agents: vec![Contender { name: "a".into(), tested: Tested::File(file), source }],
+        world,
+        max_steps: None,
+        ..request(&[], None)
+    };
+    let (table, _) = table(&request);
+    let [plain, sticky] = [0, 1].map(|row| &table.agents[0].rows[row]);
+    let markdown = table.markdown();
+    assert!(
+        markdown.contains(&format!(
+            "| original | {:.3} ± {:.3} |",
+            plain.summary.mean,
+            plain.summary.std.expect("five")
+        )),
+        "{markdown}"
+    );
+    let change = sticky.change.expect("it has one").difference;
+    assert!(markdown.contains(&format!("| {change:+.3}").replace('-', "−")), "{markdown}");
+}

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::table::{AgentColumn, Change, StressRow, StressTable};
-use foveate_train::NO_INTERVAL;
+use foveate_train::{NO_INTERVAL, decimals};
 
 use crate::worlds;
 
@@ -65,13 +65,24 @@ impl StressTable {
             out.push_str(&self.side_by_side());
         }
         for agent in &self.agents {
-            out.push_str(&Self::single(agent));
+            out.push_str(&self.single(agent));
         }
         out.push_str(&self.notes());
         out
     }
 
+    /// Digits behind the point of its scores and changes.
+    fn digits(&self) -> usize {
+        let rows = self.agents.iter().flat_map(|agent| &agent.rows).filter(|row| row.missing().is_none());
+        let sizes = rows.flat_map(|row| {
+            let s = &row.summary;
+            s.ci95.into_iter().flatten().chain([s.mean, s.median])
+        });
+        decimals(sizes.fold(0.0, |most, x| most.max(x.abs())))
+    }
+
     fn side_by_side(&self) -> String {
+        let digits = self.digits();
         let mut out = String::from("\n| world |");
         let mut columns = 0;
         for agent in &self.agents {
@@ -95,12 +106,12 @@ impl StressTable {
                     if row.no_effect {
                         NO_EFFECT.into()
                     } else {
-                        format!("{}{}", signed(c.difference), star(c))
+                        format!("{}{}", signed(c.difference, digits), star(c))
                     }
                 });
                 let score = match row.missing() {
                     Some(what) => what.to_owned(),
-                    None => spread(row.summary.mean, row.summary.std, row.solved),
+                    None => spread(row.summary.mean, row.summary.std, row.solved, digits),
                 };
                 let _ = write!(out, " {score} | {change} |");
                 if agent.has_published() {
@@ -112,7 +123,8 @@ impl StressTable {
         out
     }
 
-    fn single(agent: &AgentColumn) -> String {
+    fn single(&self, agent: &AgentColumn) -> String {
+        let digits = self.digits();
         let published = agent.has_published();
         let mut out = format!("\n## {}\n\n", agent.name);
         out.push_str(
@@ -132,9 +144,9 @@ impl StressTable {
                 out,
                 "| {} | {} | {} | {} | ",
                 cell(&row.name),
-                spread(s.mean, s.std, None),
-                interval(s.ci95),
-                number(s.median)
+                spread(s.mean, s.std, None, digits),
+                interval(s.ci95, digits),
+                number(s.median, digits)
             );
             match &row.change {
                 Some(_) if row.no_effect => {
@@ -144,9 +156,9 @@ impl StressTable {
                     let _ = write!(
                         out,
                         "{}{} | {} | {} | {} |",
-                        signed(c.difference),
+                        signed(c.difference, digits),
                         star(c),
-                        interval(c.ci95),
+                        interval(c.ci95, digits),
                         p_value(c.p),
                         p_value(c.p_holm)
                     );
@@ -254,26 +266,29 @@ fn published_cell(row: &StressRow) -> String {
 }
 
 /// A number with a typographic minus sign.
-fn number(x: f64) -> String {
-    format!("{x:.1}").replace('-', "−")
+fn number(x: f64, digits: usize) -> String {
+    format!("{x:.digits$}").replace('-', "−")
 }
 
 fn whole(x: f64) -> String {
     format!("{x:.0}").replace('-', "−")
 }
 
-fn signed(x: f64) -> String {
-    format!("{x:+.1}").replace('-', "−")
+fn signed(x: f64, digits: usize) -> String {
+    format!("{x:+.digits$}").replace('-', "−")
 }
 
-fn spread(mean: f64, std: Option<f64>, solved: Option<bool>) -> String {
+fn spread(mean: f64, std: Option<f64>, solved: Option<bool>, digits: usize) -> String {
     let bold = if solved == Some(true) { "**" } else { "" };
-    let std = std.map(|std| format!(" ± {}", number(std))).unwrap_or_default();
-    format!("{bold}{}{std}{bold}", number(mean))
+    let std = std.map(|std| format!(" ± {}", number(std, digits))).unwrap_or_default();
+    format!("{bold}{}{std}{bold}", number(mean, digits))
 }
 
-fn interval(ci95: Option<[f64; 2]>) -> String {
-    ci95.map_or_else(|| NO_INTERVAL.to_owned(), |[from, to]| format!("{} … {}", number(from), number(to)))
+fn interval(ci95: Option<[f64; 2]>, digits: usize) -> String {
+    ci95.map_or_else(
+        || NO_INTERVAL.to_owned(),
+        |[from, to]| format!("{} … {}", number(from, digits), number(to, digits)),
+    )
 }
 
 /// `1 episode`, `2 episodes`.
