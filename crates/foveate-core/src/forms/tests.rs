@@ -74,77 +74,77 @@ fn read(given: &Value) -> Result<Value, String> {
 }
 
 #[track_caller]
-fn check(given: Value, expect: &str) {
-    assert_eq!(refusal(&given, &read, "a.").as_deref(), Some(expect), "{given}");
+fn check(given: &Value, expect: &str) {
+    assert_eq!(refusal(given, &read, "a.").as_deref(), Some(expect), "{given}");
 }
 
 #[test]
 fn messages_say_the_key_its_form_and_what_was_given() {
     check(
-        json!({ "flag": "yes" }),
+        &json!({ "flag": "yes" }),
         "a.flag wants true or false, such as false; it was given the text \"yes\"",
     );
-    check(json!({ "number": [1] }), "a.number wants a number, such as 0.0; it was given the list [1]");
+    check(&json!({ "number": [1] }), "a.number wants a number, such as 0.0; it was given the list [1]");
     check(
-        json!({ "count": -3 }),
+        &json!({ "count": -3 }),
         "a.count wants a whole number from 0, such as 0; it was given the number -3",
     );
     check(
-        json!({ "small": 300 }),
+        &json!({ "small": 300 }),
         "a.small wants a whole number from 0 to 255, such as 0; it was given the number 300",
     );
-    check(json!({ "word": true }), "a.word wants a text, such as \"\"; it was given true");
+    check(&json!({ "word": true }), "a.word wants a text, such as \"\"; it was given true");
     check(
-        json!({ "mode": "maen" }),
+        &json!({ "mode": "maen" }),
         "a.mode wants one of \"mean\", {share=0.5}; it was given the text \"maen\"; did you mean mean?",
     );
-    check(json!({ "mode": { "share": "x" } }), "a.mode.share wants a number; it was given the text \"x\"");
+    check(&json!({ "mode": { "share": "x" } }), "a.mode.share wants a number; it was given the text \"x\"");
     check(
-        json!({ "pair": [1, 2, 3] }),
+        &json!({ "pair": [1, 2, 3] }),
         "a.pair wants a list of 2 numbers, such as [0.0, 0.0]; it was given the list [1, 2, 3]",
     );
     check(
-        json!({ "pairs": [[1, 2], ["x", 3]] }),
+        &json!({ "pairs": [[1, 2], ["x", 3]] }),
         "a.pairs wants a list of lists of 2 whole numbers from 0, such as []; it was given the list [[1, 2], [\"x\", 3]]",
     );
     check(
-        json!({ "histogram": "yes" }),
+        &json!({ "histogram": "yes" }),
         "a.histogram wants a table, such as {bins=16}; it was given the text \"yes\"",
     );
     check(
-        json!({ "histogram": {} }),
+        &json!({ "histogram": {} }),
         "a.histogram wants a table, such as {bins=16}; it was given the table {}",
     );
     check(
-        json!({ "histogram": { "bins": true } }),
+        &json!({ "histogram": { "bins": true } }),
         "a.histogram.bins wants a whole number from 0; it was given true",
     );
     check(
-        json!({ "layers": [{ "bins": 3 }, { "bins": "x" }] }),
+        &json!({ "layers": [{ "bins": 3 }, { "bins": "x" }] }),
         "a.layers.1.bins wants a whole number from 0; it was given the text \"x\"",
     );
     check(
-        json!({ "tagged": { "kind": "plain", "width": "x" } }),
+        &json!({ "tagged": { "kind": "plain", "width": "x" } }),
         "a.tagged.width wants a whole number from 0; it was given the text \"x\"",
     );
     check(
-        json!({ "tagged": 3 }),
+        &json!({ "tagged": 3 }),
         "a.tagged wants a table, such as {kind=\"plain\", width=3}; it was given the number 3",
     );
     check(
-        json!({ "nested": 3 }),
+        &json!({ "nested": 3 }),
         "a.nested wants a table, such as {every=16, layer={bins=16}}; it was given the number 3",
     );
     check(
-        json!({ "nested": { "every": 3, "layer": 3 } }),
+        &json!({ "nested": { "every": 3, "layer": 3 } }),
         "a.nested.layer wants a table, such as {bins=16}; it was given the number 3",
     );
     check(
-        json!({ "count": { "$__toml_private_datetime": "1979-05-27" } }),
+        &json!({ "count": { "$__toml_private_datetime": "1979-05-27" } }),
         "a.count wants a whole number from 0, such as 0; it was given the date 1979-05-27",
     );
     // Two mistakes: the first is told in full.
-    check(json!({ "flag": 1, "word": 2 }), "a.flag wants true or false; it was given the number 1");
+    check(&json!({ "flag": 1, "word": 2 }), "a.flag wants true or false; it was given the number 1");
 }
 
 #[test]
