@@ -13,7 +13,7 @@
 
 #[path = "scene/mod.rs"]
 mod scene;
-#[path = "../../foveate-kernels/tests/common/threads.rs"]
+#[path = "../../foveate-kernels/tests/suite/spawned.rs"]
 mod threads;
 
 use std::path::Path;

@@ -2,14 +2,14 @@
 //!
 //! `cargo run --release -p foveate-agents --example forward [-- --json]`
 //!
-//! Reads the published weights and the golden frames (see `tests/common`);
+//! Reads the published weights and the golden frames (see `tests/suite/common`);
 //! `bench/reference/attention_agent_forward.py` measures `NumPy` and `PyTorch` on the same. `foveate bench forward` needs
 //! no such files: it measures the champion on frames of a lap.
 
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
 
 #[allow(dead_code, reason = "tests need more of it")]
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/suite/common/mod.rs"]
 mod common;
 
 use std::error::Error;

@@ -3,14 +3,14 @@
 //!
 //! `cargo run --release -p foveate-agents --example picture_forward [-- --json]`
 //!
-//! CarRacing: the published weights and the golden stacks of pictures, where they are there (see `tests/common`). Pong: its
+//! CarRacing: the published weights and the golden stacks of pictures, where they are there (see `tests/suite/common`). Pong: its
 //! weights are sines of their places, its pictures paddles and a ball. `bench/reference/attention_neuron_pictures.py`
 //! measures `NumPy` and `PyTorch` on the same.
 
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
 
 #[allow(dead_code, reason = "tests need more of it")]
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/suite/common/mod.rs"]
 mod common;
 
 use std::error::Error;

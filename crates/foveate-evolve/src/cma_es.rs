@@ -3,7 +3,7 @@
 //! Hansen and Ostermeier, "Completely Derandomized Self-Adaptation in Evolution Strategies" (2001); Hansen,
 //! "The CMA Evolution Strategy: A Tutorial" (arXiv:1604.00772); the active update is that of Jastrebski and
 //! Arnold (2006). Behaviour and constants are those of pycma 4.5: given the same normal numbers, means, step
-//! sizes, paths and matrices agree with pycma's (`tests/oracle_cma.rs`).
+//! sizes, paths and matrices agree with pycma's (`tests/suite/oracle_cma.rs`).
 //!
 //! ```text
 //! y_i = A z_i,  x_i = m + σ s∘y_i                          z_i ~ N(0, I);  A Aᵀ = C

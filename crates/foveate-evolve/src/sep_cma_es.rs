@@ -3,7 +3,7 @@
 //! Ros and Hansen, "A Simple Modification in CMA-ES Achieving Linear Time and Space Complexity" (PPSN 2008),
 //! observed that n numbers can be learnt faster than n²/2 and multiplied the learning rate of C by
 //! `(n + 2) / 3`. This file implements its current version, pycma 4.5 with `CMA_diagonal: True`, and agrees with it for
-//! given normal numbers (`tests/oracle_cma.rs`). Its rates are of the same order,
+//! given normal numbers (`tests/suite/oracle_cma.rs`). Its rates are of the same order,
 //!
 //! ```text
 //! c_1 = 1 / (n + 2 √n + μ_eff / n)                                     of order n / 2 times the full matrix's

@@ -1,5 +1,6 @@
 //! A step of a Gymnasium world allocates nothing on the thread that takes it.
 
+#[path = "suite/common/mod.rs"]
 mod common;
 
 use common::{python, toy};

@@ -6,7 +6,7 @@
 
 #![allow(clippy::print_stdout, reason = "what the example is for")]
 
-#[path = "../tests/oracle/mod.rs"]
+#[path = "../tests/suite/oracle/mod.rs"]
 mod oracle;
 
 use std::fs::File;

@@ -8,7 +8,7 @@
 
 #![allow(clippy::print_stdout, reason = "what the example is for")]
 
-#[path = "../tests/oracle/mod.rs"]
+#[path = "../tests/suite/oracle/mod.rs"]
 mod oracle;
 
 use foveate_kernels::Level;

@@ -7,6 +7,7 @@
 //! * [`ToyStudent`]: a student whose gradient is a formula. It may break on request, too.
 //! * [`allocations`]: how often memory is allocated while something runs.
 //! * [`needs`]: what tests need from outside, such as a Python with Gymnasium, and the record of those that lack it.
+//! * [`oracle`]: scripts that run the real reference, beside which numbers are compared.
 //!
 //! Tests of [`foveate_core`] itself have their own: this crate depends on it.
 //!
@@ -15,6 +16,7 @@
 pub mod allocations;
 mod gauges;
 pub mod needs;
+pub mod oracle;
 mod policy;
 mod sparks;
 mod student;

@@ -1,16 +1,13 @@
 //! Targets, loss and gradient with S3TA against the same in JAX, in double precision.
 
-#[path = "../../../foveate-envs/tests/oracle/mod.rs"]
-mod oracle;
-
 use std::collections::BTreeMap;
 
 use foveate_agents::registry::AgentConfig;
 use foveate_agents::s3ta::{S3taConfig, S3taStudent};
 use foveate_core::{EpisodeResult, ObservationBuf, PixelShape, PixelsBuf};
 
-use self::oracle::Oracle;
 use super::*;
+use foveate_toy::oracle::Oracle;
 
 /// Ours is in single precision, the reference in double precision. A difference is relative to the largest number.
 const TOLERANCE: f64 = 1e-4;
@@ -80,7 +77,7 @@ fn unroll(oracle: &mut Oracle, config: &S3taConfig, memory_len: usize) -> (Unrol
 
 #[test]
 fn targets_loss_and_gradient_are_those_of_jax() {
-    let Some(mut oracle) = Oracle::start("vtrace.py") else { return };
+    let Some(mut oracle) = Oracle::start("oracle/vtrace.py") else { return };
     let mut compared = vec![];
     loop {
         let name = oracle.text();

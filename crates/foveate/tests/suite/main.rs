@@ -1,0 +1,4 @@
+//! The integration tests of `foveate`, in one program: it is linked once.
+
+mod examples;
+mod names;
