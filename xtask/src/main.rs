@@ -19,6 +19,7 @@ mod mnist;
 mod mujoco;
 mod pong;
 mod python;
+mod runner;
 mod skips;
 mod test;
 
@@ -30,7 +31,10 @@ use anyhow::{Context, Result, bail};
 const HELP: &str = "\
 cargo xtask COMMAND
 
-  test [--only STEP]   formatting, clippy and docs with warnings denied, then all tests.
+  test [--quick | --only STEP]
+                       formatting, clippy and docs with warnings denied, then all tests, by cargo-nextest where it is installed;
+                       it lists the ten slowest. --quick: formatting, clippy and the tests of a few seconds that need no
+                       other program, for use while editing.
                        Makes pinned Python environments, for the tests that run the real Gymnasium and pycma
                        beside ours (.venv-oracle) and for those that run worlds from elsewhere (.venv-worlds, 700 MB) and for
                        other versions of MuJoCo (.venv-mujoco-3.3, -3.10 and -4.0, 450 MB each),
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["test"] => test::run(None),
+        ["test", "--quick"] => test::quick(),
         ["test", "--only", step] => test::run(Some(step)),
         ["bench", rows @ ..] => bench::run(rows),
         ["fuzz", words @ ..] => fuzz::command_line(words),

@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn a_skip_fails_in_continuous_integration_alone() {
         let miri = "miri: Miri is not installed; rustup toolchain install nightly";
-        let python = "crates/foveate-cli/tests/gym.rs a_test: FOVEATE_PYTHON does not name a Python";
+        let python = "crates/foveate-cli/tests/suite/gym.rs a_test: FOVEATE_PYTHON does not name a Python";
         for (lines, ci, passes) in [
             (&[][..], true, true),
             (&[miri], true, true),

@@ -1,8 +1,10 @@
 //! `cargo xtask test`: everything that must pass before a change lands.
 
+use std::time::Instant;
+
 use anyhow::{Result, bail};
 
-use crate::{browser, cargo, debian, gates, mnist, python, skips};
+use crate::{browser, cargo, debian, gates, mnist, python, runner, skips};
 
 type Check = fn() -> Result<()>;
 
@@ -20,6 +22,9 @@ const STEPS: &[(&str, Check)] = &[
     ("fuzz", crate::fuzz::step),
 ];
 
+/// The steps that an edit needs within minutes; the tests that lack another program are skipped, and counted.
+const QUICK: &[(&str, Check)] = &[("fmt", fmt), ("clippy", clippy), ("tests", quick_tests)];
+
 /// Runs all steps, or only the one called `only`.
 pub(crate) fn run(only: Option<&str>) -> Result<()> {
     let chosen: Vec<_> = STEPS.iter().filter(|(name, _)| only.is_none_or(|only| *name == only)).collect();
@@ -27,11 +32,25 @@ pub(crate) fn run(only: Option<&str>) -> Result<()> {
         let names: Vec<_> = STEPS.iter().map(|(name, _)| *name).collect();
         bail!("no step is called {:?}; choose from: {}", only.unwrap_or_default(), names.join(", "));
     }
+    run_steps(chosen)
+}
+
+/// Runs the steps of an edit.
+pub(crate) fn quick() -> Result<()> {
+    run_steps(QUICK)
+}
+
+fn run_steps<'a>(steps: impl IntoIterator<Item = &'a (&'a str, Check)>) -> Result<()> {
     skips::begin()?;
-    for (name, step) in chosen {
+    let begin = Instant::now();
+    let mut times = String::new();
+    for (name, step) in steps {
         eprintln!("\n── {name} ──");
+        let before = Instant::now();
         step()?;
+        times += &format!(" {name} {:.0}", before.elapsed().as_secs_f64());
     }
+    eprintln!("\n{:.0} s:{times}", begin.elapsed().as_secs_f64());
     skips::end()
 }
 
@@ -39,18 +58,10 @@ fn fmt() -> Result<()> {
     crate::run("cargo fmt", cargo().args(["fmt", "--all", "--check"]))
 }
 
-/// Of the default build; with the feature `eigen`, of the crate that it changes.
+/// With the feature `eigen`, which only adds code.
 fn clippy() -> Result<()> {
-    for what in [&["--workspace"][..], EIGEN] {
-        let mut cargo = cargo();
-        cargo.arg("clippy").args(what).args(["--all-targets", "--quiet", "--", "--deny", "warnings"]);
-        crate::run("cargo clippy", &mut cargo)?;
-    }
-    // The command has the feature, too, and hands it on.
-    crate::run(
-        "cargo check",
-        cargo().args(["check", "--package", "foveate-cli", "--features", "eigen", "--quiet"]),
-    )
+    let all = ["clippy", "--workspace", "--all-targets", "--features", "foveate-cli/eigen", "--quiet"];
+    crate::run("cargo clippy", cargo().args(all).args(["--", "--deny", "warnings"]))
 }
 
 fn doc() -> Result<()> {
@@ -68,23 +79,19 @@ fn environments() -> Result<()> {
 
 fn tests() -> Result<()> {
     let (oracle, worlds) = (python::oracle()?, python::worlds()?);
-    let mut cargo = cargo();
-    cargo.args(["test", "--workspace", "--no-fail-fast"]);
-    // All of it is compiled once; what would be kept for the next edit costs time and disk.
-    cargo.env("CARGO_INCREMENTAL", "0");
-    cargo.env("FOVEATE_PYTHON", oracle).env("FOVEATE_WORLDS_PYTHON", &worlds);
-    cargo.env(skips::RECORD, skips::record());
+    let mut all = runner::tests(&["--workspace"]);
+    all.env("FOVEATE_PYTHON", &oracle).env("FOVEATE_WORLDS_PYTHON", &worlds);
     // On a machine that cannot have these, the tests that need them are skipped, and each of them is recorded.
     match browser::chromium() {
-        Ok(chromium) => drop(cargo.env("FOVEATE_CHROMIUM", chromium)),
+        Ok(chromium) => drop(all.env("FOVEATE_CHROMIUM", chromium)),
         Err(error) => eprintln!("no Chromium, so pages are not tested: {error:#}"),
     }
     match mnist::data() {
-        Ok(folder) => drop(cargo.env("FOVEATE_MNIST", folder)),
+        Ok(folder) => drop(all.env("FOVEATE_MNIST", folder)),
         Err(error) => eprintln!("no MNIST, so the real digits are not tested: {error:#}"),
     }
     match python::drawing(&worlds) {
-        Ok(()) => drop(cargo.env("FOVEATE_WORLDS_DRAW", "egl")),
+        Ok(()) => drop(all.env("FOVEATE_WORLDS_DRAW", "egl")),
         Err(error) => eprintln!("no OpenGL, so what MuJoCo draws is not tested: {error:#}"),
     }
     for program in ["ffmpeg", "strace"] {
@@ -92,22 +99,23 @@ fn tests() -> Result<()> {
             eprintln!("no {program}, so what needs it is not tested: {error:#}");
         }
     }
-    crate::run("cargo test", &mut cargo)?;
+    runner::run_tests("tests", &mut all)?;
     // MuJoCo's worlds with other versions of it, each beside itself.
     for python in python::mujocos()? {
-        let mut cargo = crate::cargo();
         // Of the workspace, so that nothing is compiled with other features.
-        cargo.args(["test", "--workspace", "--no-fail-fast"]);
-        for test in ["hostile", "suite"] {
-            cargo.args(["--test", test]);
-        }
-        cargo.env("CARGO_INCREMENTAL", "0").env("FOVEATE_WORLDS_PYTHON", python);
-        cargo.env(skips::RECORD, skips::record());
-        crate::run("cargo test, with another MuJoCo", &mut cargo)?;
+        let mut mujoco = runner::tests(&["--workspace", "--test", "suite", "--"]);
+        mujoco.args(["hostile::", "model_world::", "oracle_suite::", "quadruped::"]);
+        mujoco.env("FOVEATE_WORLDS_PYTHON", python);
+        runner::run_tests("tests with another MuJoCo", &mut mujoco)?;
     }
     // What users build by default is tested above, this is what a feature adds.
-    let mut eigen = crate::cargo();
-    eigen.arg("test").args(EIGEN).arg("--no-fail-fast").env("FOVEATE_PYTHON", python::oracle()?);
-    eigen.env(skips::RECORD, skips::record());
-    crate::run("cargo test, with eigenvectors", &mut eigen)
+    let mut eigen = runner::tests(EIGEN);
+    eigen.env("FOVEATE_PYTHON", &oracle);
+    runner::run_tests("tests with eigenvectors", &mut eigen)?;
+    runner::doctests()
+}
+
+/// What an edit needs within minutes: the tests that need no other program and are no longer than a few seconds.
+fn quick_tests() -> Result<()> {
+    runner::run_tests("quick tests", runner::tests(&["--workspace"]).args(runner::quick()))
 }

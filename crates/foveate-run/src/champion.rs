@@ -141,7 +141,7 @@ mod tests {
     fn the_weights_fit_and_drive_as_the_card_says() {
         let of =
             |world: &'static WorldDescriptor| world.champions.iter().map(|champion| (world.name, champion));
-        // Worlds in another process have tests of their own: `crates/foveate-cli/tests/take_cover.rs`.
+        // Worlds in another process have tests of their own: `crates/foveate-cli/tests/suite/take_cover.rs`.
         for (world, champion) in WORLDS.iter().filter(|world| !world.has_process).flat_map(of) {
             let name = champion.name;
             let (file, title) = load(champion).expect("it comes with us");
