@@ -40,6 +40,7 @@ pub(crate) fn quick() -> Result<()> {
     run_steps(QUICK)
 }
 
+#[allow(clippy::disallowed_methods, reason = "tells how long each step took")]
 fn run_steps<'a>(steps: impl IntoIterator<Item = &'a (&'a str, Check)>) -> Result<()> {
     skips::begin()?;
     let begin = Instant::now();

@@ -65,7 +65,7 @@ fn walk(base: &Value, at: &str, of: &Value, read: Read<'_>, all: &mut Vec<Settin
         // One of several words that may be a table, too, is a setting itself.
         match inner.filter(|_| at.matches('/').count() < DEEPEST) {
             Some((place, value)) if form_at(base, &place, read).is_some_and(|form| form.is_table) => {
-                walk(base, &place, value, read, all)
+                walk(base, &place, value, read, all);
             }
             _ => {
                 let form = form_at(base, &place, read).map_or_else(

@@ -78,7 +78,9 @@ impl Events {
             // Before all that the job added since.
             lock(&self.queue).push_front(cost);
         }
-        episodes.into_iter().for_each(|event| self.add(event));
+        if let Some(event) = episodes {
+            self.add(event);
+        }
         loop {
             // The listener may take long, and the job adds events meanwhile.
             let Some(event) = lock(&self.queue).pop_front() else { return Ok(()) };

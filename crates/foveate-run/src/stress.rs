@@ -15,7 +15,7 @@ mod sheet;
 mod table;
 mod text;
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -201,7 +201,7 @@ pub fn run(
         held.extend((held.len() < HELD).then_some(env));
     }
     let frames = held.first().and_then(|env| env.spec().observation.image()).map_or(1, |image| image.frames);
-    let mut keys = HashSet::new();
+    let mut keys = BTreeSet::new();
     let played = plans.iter().flatten().filter(|plan| match plan {
         // A row with the same weights as another one is that one.
         RowPlan::Play(Some(key)) => keys.insert(key.clone()),

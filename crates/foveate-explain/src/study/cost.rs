@@ -9,7 +9,7 @@ use super::{Progress, StudyRequest, swaps};
 use crate::figure::count_steps;
 
 /// Steps that testing a decision costs: parts of it swapped, everything covered and kept in turn, the world edited.
-/// Measured with the champions of CarRacing and DoorKey.
+/// Measured with the champions of CarRacing and `DoorKey`.
 const SWAPS: f64 = 12.0;
 const SWAPS_IN_GRIDS: f64 = 300.0;
 const COVERS: f64 = 60.0;

@@ -202,7 +202,7 @@ pub(super) fn find(
 
     let played =
         scheduler.ordered(0..n, |i| watch(bank.start(i), i == 0, &|| scheduler.stopped()), &mut || {
-            meter.job(playing)
+            meter.job(playing);
         })?;
     let mut counts = ImportanceCounts::default();
     let (mut episodes, mut situations, mut shown) = (Vec::new(), vec![], None);

@@ -407,7 +407,7 @@ fn check_forms(sets: &[String], key: &str, setting: &Setting) {
     let mut refused = 0;
     for wrong in ["true", "\"?\"", "-3.5", "[\"?\"]", "{\"?\" = \"?\"}"] {
         let set = format!("{key}={wrong}");
-        let Err(error) = TrainConfig::load("laptop", None, &[sets, &[set.clone()]].concat())
+        let Err(error) = TrainConfig::load("laptop", None, &[sets, std::slice::from_ref(&set)].concat())
             .and_then(|config| config.agent.build())
         else {
             continue;
