@@ -82,7 +82,7 @@ fn commands(text: &str) -> Vec<Shown> {
 /// The documents of a user, as paths below the root.
 fn documents() -> Vec<String> {
     let mut found = vec!["README.md".to_owned(), "CONTRIBUTING.md".to_owned()];
-    for folder in ["docs", "champions"] {
+    for folder in ["docs", "docs/studies", "champions"] {
         for entry in fs::read_dir(root().join(folder)).expect("a folder") {
             let name = entry.expect("an entry").file_name().into_string().expect("UTF-8");
             if Path::new(&name).extension().is_some_and(|end| end == "md") {
