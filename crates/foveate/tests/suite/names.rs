@@ -68,11 +68,9 @@ fn document() -> String {
     let presets =
         PRESETS.iter().map(|preset| vec![code(preset.name), preset.summary.into(), code(preset.agent)]);
     text += &table("Presets", &["preset", "what it does", "agent"], presets);
-    let shifts = SHIFTS.iter().map(|shift| {
-        let amounts = shift.amounts.map(|amount| amount.to_string()).join(", ");
-        vec![code(shift.name), shift.about.into(), format!("{amounts} {}", shift.unit)]
-    });
-    text += &table("Shifts", &["shift", "what it does", "amount at severity 1 to 5"], shifts);
+    let shifts = codes(SHIFTS.iter().map(|shift| shift.name));
+    let what = "[What each does, and how much in each severity](stress.md#shifts).";
+    let _ = write!(text, "\n## Shifts\n\n{shifts}.\n{what}\n");
     let sets = SHIFT_SETS
         .iter()
         .map(|set| vec![code(set.name), set.about.into(), codes(set.shifts.iter().copied())]);
