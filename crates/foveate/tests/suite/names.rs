@@ -33,7 +33,7 @@ fn document() -> String {
     let mut text = String::from(
         "# Names\n\nEvery world, agent, learner, shift and preset, as the registries list them; `foveate list NAME` shows their \
          options too.\nA test compares this page with the registries; `FOVEATE_WRITE_DOCS=1 cargo test -p foveate --test \
-         names` writes it anew.\n",
+         suite names` writes it anew.\n",
     );
     let worlds = WORLDS.iter().map(|world| {
         let solved = world.solved_at.map_or_else(String::new, |score| score.to_string());
@@ -142,5 +142,5 @@ fn the_page_of_names_is_that_of_the_registries() {
     let differs = expect.lines().zip(page.lines()).find(|(expect, page)| expect != page);
     let mut why = String::new();
     let _ = write!(why, "docs/names.md differs from the registries, first in {differs:?}; ");
-    assert!(page == expect, "{why}FOVEATE_WRITE_DOCS=1 cargo test -p foveate --test names writes it anew");
+    assert!(page == expect, "{why}FOVEATE_WRITE_DOCS=1 cargo test -p foveate --test suite names writes it anew");
 }
