@@ -142,5 +142,8 @@ fn the_page_of_names_is_that_of_the_registries() {
     let differs = expect.lines().zip(page.lines()).find(|(expect, page)| expect != page);
     let mut why = String::new();
     let _ = write!(why, "docs/names.md differs from the registries, first in {differs:?}; ");
-    assert!(page == expect, "{why}FOVEATE_WRITE_DOCS=1 cargo test -p foveate --test suite names writes it anew");
+    assert!(
+        page == expect,
+        "{why}FOVEATE_WRITE_DOCS=1 cargo test -p foveate --test suite names writes it anew"
+    );
 }
