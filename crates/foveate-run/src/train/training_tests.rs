@@ -557,6 +557,14 @@ fn a_broken_state_is_refused_and_changes_nothing() {
         (set("course.position", Tensor::from(vec![0, 1, 1])), "stage 1, start 1 is not in the recipe"),
         (set("course.position", Tensor::from(vec![9, 0, 0])), "course.position is 9"),
         (set("course.position", Tensor::from(vec![3, 0, 0])), ""),
+        (
+            set("course.counts", Tensor::from(vec![90, 90, 91, 1, 0, 1, 0, 0])),
+            "a validation after generation",
+        ),
+        (
+            set("course.counts", Tensor::from(vec![90, 90, 0, 1, 0, 1, 1000, 0])),
+            "a validation after generation",
+        ),
         (set("course.base", Tensor::from(vec![f64::NAN; 3])), "course.base holds NaN"),
         (set("course.finals", Tensor::from(vec![1.0; 9])), "its position and its finalists contradict"),
         (set("course.finals", Tensor::from(vec![f64::NAN])), "course.finals holds NaN"),

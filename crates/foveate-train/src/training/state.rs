@@ -151,6 +151,13 @@ impl Training {
         } else {
             learner.restore(&learnt)?;
         }
+        let generation = learner.generation();
+        if counts[2] > counts[1] || counts[6] > generation {
+            let why = format!(
+                "course.counts are {counts:?}: a validation after generation {generation}, the last one"
+            );
+            return Err(bad(why));
+        }
         let hard = match &self.recipe.stages[stage].replay {
             Some(_) if changed && !state.contains_key("replay.seeds") => HardTracks::default(),
             Some(replay) if learning => HardTracks::load(replay, state)?,
