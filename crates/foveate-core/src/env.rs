@@ -13,8 +13,22 @@ use crate::{
 /// step. `reset` and `step` of native worlds do not allocate once their buffers have grown to the largest
 /// episode.
 ///
+/// A world needs five methods: `spec`, `reset`, `step`, `observation`, `boxed_clone`. All others are capabilities, which a world
+/// need not have. A wrapper names the world that it holds in [`Env::inner`] and [`Env::inner_mut`]; it then has the capabilities of
+/// that world, and overrides those that it changes.
+///
 /// **Copies are exact:** what [`Env::boxed_clone`] returns behaves bit for bit like the original.
 pub trait Env: Send {
+    /// The world that this one wraps; `None`, the default, for a world that wraps none.
+    fn inner(&self) -> Option<&dyn Env> {
+        None
+    }
+
+    /// The world that this one wraps, to change it: the same as [`Env::inner`].
+    fn inner_mut(&mut self) -> Option<&mut dyn Env> {
+        None
+    }
+
     /// Observation space, action space, time limit and frame rate.
     fn spec(&self) -> &EnvSpec;
 
@@ -26,7 +40,7 @@ pub trait Env: Send {
 
     /// Why the last reset failed; `None`, the default, when it did not.
     fn reset_error(&self) -> Option<EnvError> {
-        None
+        self.inner()?.reset_error()
     }
 
     /// Sets an option of the next reset, as Gymnasium's `reset(options=...)`: it holds for that reset alone.
@@ -35,7 +49,9 @@ pub trait Env: Send {
     /// [`EnvError::UnknownOption`] when resets of this world have no such option, or not this value of it; the default,
     /// because most worlds have none.
     fn reset_option(&mut self, name: &str, value: &str) -> Result<(), EnvError> {
-        let _ = value;
+        if let Some(inner) = self.inner_mut() {
+            return inner.reset_option(name, value);
+        }
         Err(EnvError::UnknownOption {
             env: self.spec().id.clone(),
             what: "option of a reset",
@@ -52,8 +68,8 @@ pub trait Env: Send {
     fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError>;
 
     /// Advances `times` steps, at least one, with the same action, or to the end of the episode: rewards are added up, the rest
-    /// is that of the last step. The same as so many calls of [`Env::step`], which it is by default; a world in another process
-    /// needs one message instead of many.
+    /// is that of the last step. The same as so many calls of [`Env::step`], which it is by default, in wrappers, too; a world in
+    /// another process needs one message instead of many.
     ///
     /// # Errors
     /// Those of [`Env::step`].
@@ -75,17 +91,17 @@ pub trait Env: Send {
     /// What an episode counts in which the rewards added up to `total`: that sum, unless episodes of this world are of
     /// different tasks, whose sums cannot be compared. Asked at the end of the episode.
     fn score(&self, total: f64) -> f64 {
-        total
+        self.inner().map_or(total, |inner| inner.score(total))
     }
 
     /// Which of the world's tasks the current episode is of, from 0; always 0 in a world of one task.
     fn task(&self) -> usize {
-        0
+        self.inner().map_or(0, |inner| inner.task())
     }
 
     /// The names of the world's tasks, by [number](Self::task); none in a world of one task.
     fn tasks(&self) -> Vec<&'static str> {
-        Vec::new()
+        self.inner().map_or_else(Vec::new, |inner| inner.tasks())
     }
 
     /// Renders the world for people into `view`, at the size of `view`.
@@ -93,14 +109,19 @@ pub trait Env: Send {
     /// # Errors
     /// [`EnvError::NoView`] when this world cannot be rendered; this is the default.
     fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
-        let _ = view;
-        Err(EnvError::NoView { env: self.spec().id.clone(), why: "it has no picture for people".into() })
+        match self.inner() {
+            Some(inner) => inner.render(view),
+            None => Err(EnvError::NoView {
+                env: self.spec().id.clone(),
+                why: "it has no picture for people".into(),
+            }),
+        }
     }
 
     /// The simulation state as named facts, in full precision, for replays and golden tests; empty by
     /// default.
     fn state(&self) -> Fact {
-        Fact::Named(Vec::new())
+        self.inner().map_or_else(|| Fact::Named(Vec::new()), |inner| inner.state())
     }
 
     /// Writes the action of a scripted expert to `action` (`[actions]`). The expert sees the world's state
@@ -110,8 +131,10 @@ pub trait Env: Send {
     /// [`EnvError::NoExpert`] when this world has none, [`EnvError::ActionLength`] when `action` has the
     /// wrong length, [`EnvError::NeedsReset`] when no episode is running.
     fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
-        let _ = action;
-        Err(EnvError::NoExpert { env: self.spec().id.clone() })
+        match self.inner_mut() {
+            Some(inner) => inner.expert(action),
+            None => Err(EnvError::NoExpert { env: self.spec().id.clone() }),
+        }
     }
 
     /// Writes to `costs` what the scripted expert says that actions cost, if it acted from then on: how much worse each is
@@ -122,8 +145,10 @@ pub trait Env: Send {
     /// [`EnvError::NoCosts`] when this world does not say, which is the default, [`EnvError::NeedsReset`] when no episode is
     /// running.
     fn costs(&mut self, costs: &mut Vec<f64>) -> Result<(), EnvError> {
-        let _ = costs;
-        Err(EnvError::NoCosts { env: self.spec().id.clone() })
+        match self.inner_mut() {
+            Some(inner) => inner.costs(costs),
+            None => Err(EnvError::NoCosts { env: self.spec().id.clone() }),
+        }
     }
 
     /// Writes to `points` where the scripted expert looks on the current observation's picture; no points when nothing
@@ -133,8 +158,10 @@ pub trait Env: Send {
     /// [`EnvError::NoGaze`] when this world does not say, which is the default, [`EnvError::NeedsReset`] when no episode is
     /// running.
     fn gaze(&mut self, points: &mut Vec<GazePoint>) -> Result<(), EnvError> {
-        let _ = points;
-        Err(EnvError::NoGaze { env: self.spec().id.clone() })
+        match self.inner_mut() {
+            Some(inner) => inner.gaze(points),
+            None => Err(EnvError::NoGaze { env: self.spec().id.clone() }),
+        }
     }
 
     /// Computes the derivatives of the step that `action` (`[actions]`, in the world's units) would be, at the current
@@ -144,8 +171,10 @@ pub trait Env: Send {
     /// [`EnvError::NoDerivatives`] when this world has none, [`EnvError::ActionLength`] when `action` has the wrong
     /// length.
     fn derivatives(&self, action: &[f64], derivatives: &mut StepDerivatives) -> Result<(), EnvError> {
-        let _ = (action, derivatives);
-        Err(EnvError::NoDerivatives { env: self.spec().id.clone() })
+        match self.inner() {
+            Some(inner) => inner.derivatives(action, derivatives),
+            None => Err(EnvError::NoDerivatives { env: self.spec().id.clone() }),
+        }
     }
 
     /// Which sensor of the unchanged world each sensor of [`Env::observation`] is, as after a shuffle, for
@@ -159,25 +188,28 @@ pub trait Env: Send {
     ///
     /// It may change at every reset and in every step.
     fn sensor_order(&self) -> Option<&[u32]> {
-        None
+        self.inner()?.sensor_order()
     }
 
     /// What the observation shows, cell by cell, and the objects of the world; for people and reports, agents do not
     /// read it. `None`, the default, when the observation is no grid.
     fn grid_view(&self) -> Option<GridView> {
-        None
+        self.inner()?.grid_view()
     }
 
     /// The kinds of things that [`StateEdit::Erase`] takes out of what the world shows; none by default.
     fn kinds(&self) -> &'static [&'static str] {
-        &[]
+        self.inner().map_or(&[], |inner| inner.kinds())
     }
 
     /// Replaces the content of `quantities` with named numbers that describe the situation of the agent in the world's own
     /// terms, such as its distance from an obstacle; the same names in the same order in every step. For explanations, agents
     /// do not read them. Nothing by default.
     fn situation(&self, quantities: &mut Vec<(&'static str, f64)>) {
-        quantities.clear();
+        match self.inner() {
+            Some(inner) => inner.situation(quantities),
+            None => quantities.clear(),
+        }
     }
 
     /// Changes the state of the running episode; the observation then shows the changed world, and the next steps
@@ -189,8 +221,10 @@ pub trait Env: Send {
     /// [`EnvError::BadEdit`] when this edit is impossible, and the world is then unchanged;
     /// [`EnvError::NeedsReset`] when no episode is running.
     fn edit_state(&mut self, edit: &StateEdit<'_>) -> Result<(), EnvError> {
-        let _ = edit;
-        Err(EnvError::NoEdits { env: self.spec().id.clone() })
+        match self.inner_mut() {
+            Some(inner) => inner.edit_state(edit),
+            None => Err(EnvError::NoEdits { env: self.spec().id.clone() }),
+        }
     }
 
     /// A copy that behaves bit for bit like the original.

@@ -1,8 +1,6 @@
 //! [`Levels`]: several tasks as one world, of which each episode is one.
 
-use foveate_core::{
-    Action, Env, EnvError, EnvSpec, Fact, GazePoint, GridView, ImageBuf, Observation, Seed, StateEdit, Step,
-};
+use foveate_core::{Action, Env, EnvError, EnvSpec, Fact, Observation, Seed, Step};
 
 use crate::registry::ReferenceScores;
 
@@ -92,6 +90,14 @@ impl Levels {
 }
 
 impl Env for Levels {
+    fn inner(&self) -> Option<&dyn Env> {
+        Some(self.env())
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Env> {
+        Some(self.env_mut())
+    }
+
     fn spec(&self) -> &EnvSpec {
         &self.spec
     }
@@ -109,16 +115,12 @@ impl Env for Levels {
         self.env_mut().reset(Some(seed));
     }
 
-    fn reset_error(&self) -> Option<EnvError> {
-        self.env().reset_error()
-    }
-
-    fn reset_option(&mut self, name: &str, value: &str) -> Result<(), EnvError> {
-        self.env_mut().reset_option(name, value)
-    }
-
     fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
         self.env_mut().step(action)
+    }
+
+    fn repeat(&mut self, action: Action<'_>, times: u64) -> Result<Step, EnvError> {
+        self.env_mut().repeat(action, times)
     }
 
     fn observation(&self) -> Observation<'_> {
@@ -138,10 +140,6 @@ impl Env for Levels {
         self.tasks.iter().map(|level| level.scores.task).collect()
     }
 
-    fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
-        self.env().render(view)
-    }
-
     /// The task, and its own state.
     fn state(&self) -> Fact {
         let task = Fact::Text(self.name().to_owned());
@@ -152,38 +150,6 @@ impl Env for Levels {
             own => facts.push(("state".to_owned(), own)),
         }
         Fact::Named(facts)
-    }
-
-    fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
-        self.env_mut().expert(action)
-    }
-
-    fn costs(&mut self, costs: &mut Vec<f64>) -> Result<(), EnvError> {
-        self.env_mut().costs(costs)
-    }
-
-    fn gaze(&mut self, points: &mut Vec<GazePoint>) -> Result<(), EnvError> {
-        self.env_mut().gaze(points)
-    }
-
-    fn sensor_order(&self) -> Option<&[u32]> {
-        self.env().sensor_order()
-    }
-
-    fn grid_view(&self) -> Option<GridView> {
-        self.env().grid_view()
-    }
-
-    fn kinds(&self) -> &'static [&'static str] {
-        self.env().kinds()
-    }
-
-    fn situation(&self, quantities: &mut Vec<(&'static str, f64)>) {
-        self.env().situation(quantities);
-    }
-
-    fn edit_state(&mut self, edit: &StateEdit<'_>) -> Result<(), EnvError> {
-        self.env_mut().edit_state(edit)
     }
 
     fn boxed_clone(&self) -> Box<dyn Env> {

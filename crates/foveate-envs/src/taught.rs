@@ -1,9 +1,6 @@
 //! [`Taught`]: a world whose expert is a trained agent.
 
-use foveate_core::{
-    ActContext, Action, Agent, Env, EnvError, EnvSpec, Fact, GazePoint, GridView, ImageBuf, Observation,
-    Seed, StateEdit, Step, StepDerivatives,
-};
+use foveate_core::{ActContext, Action, Agent, Env, EnvError, EnvSpec, Observation, Seed, Step};
 
 /// A world whose expert is an agent, a teacher for one that sees less, or otherwise.
 ///
@@ -26,6 +23,14 @@ impl Taught {
 }
 
 impl Env for Taught {
+    fn inner(&self) -> Option<&dyn Env> {
+        Some(&*self.env)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Env> {
+        Some(&mut *self.env)
+    }
+
     fn spec(&self) -> &EnvSpec {
         self.env.spec()
     }
@@ -35,40 +40,16 @@ impl Env for Taught {
         self.begun = false;
     }
 
-    fn reset_error(&self) -> Option<EnvError> {
-        self.env.reset_error()
-    }
-
-    fn reset_option(&mut self, name: &str, value: &str) -> Result<(), EnvError> {
-        self.env.reset_option(name, value)
-    }
-
     fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
         self.env.step(action)
     }
 
+    fn repeat(&mut self, action: Action<'_>, times: u64) -> Result<Step, EnvError> {
+        self.env.repeat(action, times)
+    }
+
     fn observation(&self) -> Observation<'_> {
         self.env.observation()
-    }
-
-    fn score(&self, total: f64) -> f64 {
-        self.env.score(total)
-    }
-
-    fn task(&self) -> usize {
-        self.env.task()
-    }
-
-    fn tasks(&self) -> Vec<&'static str> {
-        self.env.tasks()
-    }
-
-    fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
-        self.env.render(view)
-    }
-
-    fn state(&self) -> Fact {
-        self.env.state()
     }
 
     fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
@@ -99,32 +80,9 @@ impl Env for Taught {
         Ok(())
     }
 
-    fn gaze(&mut self, points: &mut Vec<GazePoint>) -> Result<(), EnvError> {
-        self.env.gaze(points)
-    }
-
-    fn derivatives(&self, action: &[f64], derivatives: &mut StepDerivatives) -> Result<(), EnvError> {
-        self.env.derivatives(action, derivatives)
-    }
-
-    fn sensor_order(&self) -> Option<&[u32]> {
-        self.env.sensor_order()
-    }
-
-    fn grid_view(&self) -> Option<GridView> {
-        self.env.grid_view()
-    }
-
-    fn kinds(&self) -> &'static [&'static str] {
-        self.env.kinds()
-    }
-
-    fn situation(&self, quantities: &mut Vec<(&'static str, f64)>) {
-        self.env.situation(quantities);
-    }
-
-    fn edit_state(&mut self, edit: &StateEdit<'_>) -> Result<(), EnvError> {
-        self.env.edit_state(edit)
+    /// None: the world's own expert says what actions cost, and the teacher is another one.
+    fn costs(&mut self, _: &mut Vec<f64>) -> Result<(), EnvError> {
+        Err(EnvError::NoCosts { env: self.spec().id.clone() })
     }
 
     fn boxed_clone(&self) -> Box<dyn Env> {

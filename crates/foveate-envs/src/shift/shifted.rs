@@ -1,8 +1,8 @@
 //! A world with a plan of shifts applied.
 
 use foveate_core::{
-    Action, ActionBuf, Env, EnvError, EnvSpec, Fact, GazePoint, GridView, IMAGE, Image, ImageBuf,
-    Observation, ObservationSpace, PRESENT, Parts, PixelShape, Pixels, SENSORS, Seed, StateEdit, Step,
+    Action, ActionBuf, Env, EnvError, EnvSpec, GazePoint, IMAGE, Image, Observation, ObservationSpace,
+    PRESENT, Parts, PixelShape, Pixels, SENSORS, Seed, StateEdit, Step, StepDerivatives,
 };
 
 use super::catalogue::{Kind, SHIFTS, Senses, ShiftDescriptor, Target};
@@ -524,6 +524,14 @@ impl Parts for Shifted {
 }
 
 impl Env for Shifted {
+    fn inner(&self) -> Option<&dyn Env> {
+        Some(&*self.env)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Env> {
+        Some(&mut *self.env)
+    }
+
     fn spec(&self) -> &EnvSpec {
         &self.spec
     }
@@ -547,14 +555,6 @@ impl Env for Shifted {
         self.look();
     }
 
-    fn reset_error(&self) -> Option<EnvError> {
-        self.env.reset_error()
-    }
-
-    fn reset_option(&mut self, name: &str, value: &str) -> Result<(), EnvError> {
-        self.env.reset_option(name, value)
-    }
-
     fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
         let step = if self.acts { self.act(action)? } else { self.env.step(action)? };
         self.step += 1;
@@ -576,35 +576,6 @@ impl Env for Shifted {
         }
     }
 
-    fn score(&self, total: f64) -> f64 {
-        self.env.score(total)
-    }
-
-    fn task(&self) -> usize {
-        self.env.task()
-    }
-
-    fn tasks(&self) -> Vec<&'static str> {
-        self.env.tasks()
-    }
-
-    fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
-        self.env.render(view)
-    }
-
-    fn state(&self) -> Fact {
-        self.env.state()
-    }
-
-    /// The world's own expert, which is not affected by shifts.
-    fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
-        self.env.expert(action)
-    }
-
-    fn costs(&mut self, costs: &mut Vec<f64>) -> Result<(), EnvError> {
-        self.env.costs(costs)
-    }
-
     /// Where the world's own expert looks, while no shift moves what is seen.
     fn gaze(&mut self, points: &mut Vec<GazePoint>) -> Result<(), EnvError> {
         if self.stages.iter().any(|stage| stage.operator.moves_things()) {
@@ -617,23 +588,16 @@ impl Env for Shifted {
         if self.begun && self.senses { Some(&self.arranged.order) } else { self.env.sensor_order() }
     }
 
-    fn grid_view(&self) -> Option<GridView> {
-        self.env.grid_view()
-    }
-
-    fn kinds(&self) -> &'static [&'static str] {
-        self.env.kinds()
-    }
-
-    fn situation(&self, quantities: &mut Vec<(&'static str, f64)>) {
-        self.env.situation(quantities);
-    }
-
     /// Edits the world's own state; the observation follows.
     fn edit_state(&mut self, edit: &StateEdit<'_>) -> Result<(), EnvError> {
         self.env.edit_state(edit)?;
         self.look();
         Ok(())
+    }
+
+    /// None: shifts change what is seen, or done.
+    fn derivatives(&self, _: &[f64], _: &mut StepDerivatives) -> Result<(), EnvError> {
+        Err(EnvError::NoDerivatives { env: self.spec.id.clone() })
     }
 
     fn boxed_clone(&self) -> Box<dyn Env> {

@@ -1,8 +1,8 @@
 //! A world with wrappers applied.
 
 use foveate_core::{
-    Action, ActionBuf, ActionSpace, Env, EnvError, EnvSpec, Fact, GazePoint, GridView, IMAGE, ImageBuf,
-    Observation, ObservationSpace, Parts, PixelShape, Pixels, Rng, Seed, StateEdit, Step,
+    Action, ActionBuf, ActionSpace, Env, EnvError, EnvSpec, Fact, GazePoint, IMAGE, Observation,
+    ObservationSpace, Parts, PixelShape, Pixels, Rng, Seed, StateEdit, Step, StepDerivatives,
 };
 
 use super::area::Area;
@@ -383,6 +383,14 @@ impl Parts for Wrapped {
 }
 
 impl Env for Wrapped {
+    fn inner(&self) -> Option<&dyn Env> {
+        Some(&*self.env)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Env> {
+        Some(&mut *self.env)
+    }
+
     fn spec(&self) -> &EnvSpec {
         &self.spec
     }
@@ -414,14 +422,6 @@ impl Env for Wrapped {
             pictures.kept[1].fill(0);
         }
         self.look(true);
-    }
-
-    fn reset_error(&self) -> Option<EnvError> {
-        self.env.reset_error()
-    }
-
-    fn reset_option(&mut self, name: &str, value: &str) -> Result<(), EnvError> {
-        self.env.reset_option(name, value)
     }
 
     fn step(&mut self, action: Action<'_>) -> Result<Step, EnvError> {
@@ -488,22 +488,6 @@ impl Env for Wrapped {
         if self.wrappers.clip { total } else { self.env.score(total) }
     }
 
-    fn task(&self) -> usize {
-        self.env.task()
-    }
-
-    fn tasks(&self) -> Vec<&'static str> {
-        self.env.tasks()
-    }
-
-    fn render(&self, view: &mut ImageBuf) -> Result<(), EnvError> {
-        self.env.render(view)
-    }
-
-    fn state(&self) -> Fact {
-        self.env.state()
-    }
-
     /// The world's own expert, asked once per step of the wrapped world. An error when it chooses what the agent does not have.
     fn expert(&mut self, action: &mut [f64]) -> Result<(), EnvError> {
         if self.wrappers.choices.is_empty() {
@@ -552,18 +536,6 @@ impl Env for Wrapped {
         if self.numbers.is_empty() { self.env.sensor_order() } else { None }
     }
 
-    fn grid_view(&self) -> Option<GridView> {
-        self.env.grid_view()
-    }
-
-    fn kinds(&self) -> &'static [&'static str] {
-        self.env.kinds()
-    }
-
-    fn situation(&self, quantities: &mut Vec<(&'static str, f64)>) {
-        self.env.situation(quantities);
-    }
-
     /// Edits the world's own state, unless the wrappers keep observations of earlier steps, which would then be of another
     /// world.
     fn edit_state(&mut self, edit: &StateEdit<'_>) -> Result<(), EnvError> {
@@ -577,6 +549,15 @@ impl Env for Wrapped {
             });
         }
         self.env.edit_state(edit)
+    }
+
+    /// Those of the world, while the wrappers change only how episodes begin and end.
+    fn derivatives(&self, action: &[f64], derivatives: &mut StepDerivatives) -> Result<(), EnvError> {
+        let others = Wrappers { noop: None, limit: None, ..self.wrappers.clone() };
+        if others != Wrappers::default() {
+            return Err(EnvError::NoDerivatives { env: self.spec.id.clone() });
+        }
+        self.env.derivatives(action, derivatives)
     }
 
     fn boxed_clone(&self) -> Box<dyn Env> {

@@ -1,5 +1,6 @@
 //! The integration tests of `foveate-envs`, in one program: it is linked once.
 
+mod capabilities;
 mod car_racing;
 mod expert;
 #[path = "../../oracle/frames.rs"]
