@@ -9,9 +9,9 @@ use crate::out;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Native worlds need no Python, tasks of DeepMind Control only MuJoCo's library, which is looked for
-first. gym:ID uses the interpreter that FOVEATE_PYTHON names, else the one that runs this command (if
-pip installed it), else that of the active virtual environment, else python3. The command creates
-and steps one environment of each family and prints the pip command for what is missing.
+first. gym:ID uses the interpreter that FOVEATE_PYTHON names, else the one that runs this command
+(if pip installed it), else that of the active virtual environment, else python3. The command
+creates and steps one environment of each family and prints the pip command for what is missing.
 
 Examples:
   foveate doctor
