@@ -254,7 +254,7 @@ def test_events_are_told_and_may_stop_a_job(tmp_path, capfd):
 def test_results_are_shown_in_a_notebook(tmp_path):
     report = foveate.evaluate(episodes=2, max_steps=5)
     page = report._repr_html_()
-    assert page.startswith("<table>") and f"{report.mean:.1f}" in page and "2</td>" in page
+    assert page.startswith("<table>") and f"{report.mean:.3f}" in page and "2</td>" in page
     for name in ("a.png", "a.gif", "a.mp4"):
         film = foveate.watch(out=tmp_path / name, **({"at": 2} if name == "a.png" else {"steps": 2}))
         assert "max-width: 100%" in film._repr_html_()

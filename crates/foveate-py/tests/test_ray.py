@@ -168,7 +168,7 @@ def test_another_user_cannot_use_a_local_cluster(tmp_path, monkeypatch):
         for mode in ({}, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}):
             done = subprocess.run(
                 [*command, address, str(folder), str(tmp_path)],
-                input=token, env={**environment, **mode}, cwd="/", capture_output=True, text=True, timeout=120,
+                input=token, env={**environment, **mode}, cwd="/", capture_output=True, text=True, timeout=400,
             )
             assert "uid 65534 token in [] folder False" in done.stdout, (done.stdout, done.stderr)
             assert "refused" in done.stdout and "got in" not in done.stdout, (done.stdout, done.stderr)

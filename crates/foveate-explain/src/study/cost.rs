@@ -84,7 +84,10 @@ impl StudyCost {
         let tested = decisions.min(cost.limit());
         let words = format!("{} to play and film", cost.episodes(n));
         cost.add(FILMING, words, n, 1.0 + FILM / n as f64, 0.0);
-        let words = format!("the same again, and of {n} agents with random weights, for decisions to test");
+        let words = format!(
+            "the same again, and of {} with random weights, for decisions to test",
+            count(n, "agent")
+        );
         cost.add("taking decisions", words, 2 * n, 1.0, 0.0);
         cost.add_swaps(request, None);
         let words = format!("{} to test with places covered", count(2 * n * tested, "decision"));
@@ -109,8 +112,8 @@ impl StudyCost {
         let (n, decisions) = (request.episodes, request.decisions);
         let mut cost = StudyCost::of_swaps(request);
         let tested = decisions.min(cost.limit());
-        let words =
-            format!("{} of it and of {n} agents with random weights to film", count(2 * n, "episode"));
+        let others = count(n, "agent");
+        let words = format!("{} of it and of {others} with random weights to film", count(2 * n, "episode"));
         cost.add(FILMING, words, 2 * n, 1.0 + FILM / (2 * n) as f64, 0.0);
         let words = format!("{} to test with sensors changed", count(2 * n * tested, "decision"));
         cost.add("putting decisions to the test", words, 2 * n, 1.0, COVERS * tested as f64);
