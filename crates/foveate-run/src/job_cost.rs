@@ -12,7 +12,7 @@ use crate::clock::Wall;
 use crate::workers::default_workers;
 
 /// What is done in less time needs no estimate.
-const WORTH_SAYING: f64 = 1.0;
+const WORTH_SAYING: f64 = 5.0;
 
 /// Time for which an agent plays for an estimate, in seconds.
 const WARM_UP: f64 = 0.1;

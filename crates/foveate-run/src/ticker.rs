@@ -33,7 +33,7 @@ const PIPED_EVERY: Duration = Duration::from_mins(1);
 /// Time after which a job whose duration is not known yet says what it does.
 const ANNOUNCED_AFTER: Duration = Duration::from_secs(1);
 /// The same if even then nothing tells how long it takes.
-const ANNOUNCED_ANYWAY: Duration = Duration::from_secs(3);
+const ANNOUNCED_ANYWAY: Duration = Duration::from_secs(5);
 
 /// The environment variable with the seconds between two lines to a pipe.
 const EVERY: &str = "FOVEATE_PROGRESS_SECONDS";
@@ -459,13 +459,13 @@ mod tests {
         }
     }
 
-    /// What a job of this cost says, of whose 4 pieces so many are done, in the first second.
+    /// What a job of this cost says, of whose 12 pieces so many are done, in the first second.
     fn announced(seconds: Option<f64>, done: usize) -> String {
         let (page, stop) = (Page::default(), Stop::default());
         let ticker = Ticker::every(Box::new(page.clone()), None, Duration::from_hours(1))
             .with_words(str::to_uppercase);
         ticker.count(&stop, "episodes");
-        stop.announce(JobCost { seconds, ..JobCost::of_episodes("eval", "4 episodes".into(), 4, 1) });
+        stop.announce(JobCost { seconds, ..JobCost::of_episodes("eval", "12 episodes".into(), 12, 1) });
         (0..done).for_each(|_| stop.one_more());
         thread::sleep(ANNOUNCED_AFTER + 3 * LOOKS_EVERY);
         drop(ticker);
@@ -475,16 +475,19 @@ mod tests {
     #[test]
     fn a_job_says_what_it_costs_as_soon_as_that_is_known() {
         for (seconds, done, expect) in [
-            (Some(60.0), 0, "EVAL: 4 EPISODES: ABOUT 60 S ON 1 CORE\n"),
-            (None, 1, "EVAL: 4 EPISODES: ABOUT 4 S ON 1 CORE\n"),
+            (Some(60.0), 0, "EVAL: 12 EPISODES: ABOUT 60 S ON 1 CORE\n"),
+            (None, 1, "EVAL: 12 EPISODES: ABOUT N S ON 1 CORE\n"),
             // Nothing tells yet.
             (None, 0, ""),
             // A moment needs no words.
-            (Some(0.4), 0, ""),
+            (Some(4.9), 0, ""),
         ] {
             let said = announced(seconds, done);
             // It is not known when the second second begins.
-            assert_eq!(said.replace("ABOUT 5 S", "ABOUT 4 S"), expect, "{seconds:?} {done}");
+            let said = ["12", "13", "14", "15", "16"]
+                .iter()
+                .fold(said, |said, n| said.replace(&format!("ABOUT {n} S"), "ABOUT N S"));
+            assert_eq!(said, expect, "{seconds:?} {done}");
         }
     }
 

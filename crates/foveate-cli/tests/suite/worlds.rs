@@ -206,7 +206,12 @@ fn check(name: &str) {
         let done = dir.command(&all).env("FOVEATE_PYTHON", &worlds).output().expect("the binary starts");
         let text = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.success(), "{name}: {all:?}: {text}");
-        assert!(text.is_empty(), "{name}: {all:?}: nothing went wrong, yet it said: {text}");
+        // What it costs, on a slow machine.
+        let cost = format!("{}: ", args[0]);
+        assert!(
+            text.lines().all(|line| line.starts_with(&cost) && line.contains("about ")),
+            "{name}: {all:?}: nothing went wrong, yet it said: {text}"
+        );
         String::from_utf8(done.stdout).expect("text")
     };
     let mut films = vec![];

@@ -40,8 +40,8 @@ fn the_ant_is_that_of_the_package_with_both_rewards() {
     let Some(python) = python() else { return };
     if env::var_os("FOVEATE_TEST_AGAIN").is_none_or(|again| again != NAME) {
         // An environment variable selects the worker's Python, so this test runs itself as another process.
-        let mut again = Command::new(env::current_exe().expect("a test runs"));
-        again.args(["--exact", NAME, "--nocapture"]).env("FOVEATE_PYTHON", python);
+        let mut again = foveate_toy::test_alone(&format!("ant::{NAME}"));
+        again.env("FOVEATE_PYTHON", python);
         assert!(again.env("FOVEATE_TEST_AGAIN", NAME).status().expect("a test can be started").success());
         return;
     }

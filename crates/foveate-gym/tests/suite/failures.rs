@@ -347,9 +347,7 @@ fn nothing_outlives_a_parent_that_is_killed() {
         return;
     }
     for how in ["idle", "hang"] {
-        let me = std::env::current_exe().expect("a test runs");
-        let mut victim = Command::new(me)
-            .args(["--exact", "a_parent_to_be_killed", "--nocapture"])
+        let mut victim = foveate_toy::test_alone("failures::a_parent_to_be_killed")
             .env("FOVEATE_TEST_VICTIM", how)
             .stdout(std::process::Stdio::piped())
             .spawn()

@@ -21,8 +21,8 @@ use sha2::{Digest, Sha256};
 /// Starts the test `name` as a process with its own folder, if there is a Python for it.
 fn start(name: &str, folder: &Path) -> Option<Child> {
     let python = foveate_toy::needs::worlds_python()?;
-    let mut again = Command::new(env::current_exe().expect("a test runs"));
-    again.args(["--exact", name, "--nocapture"]).env("FOVEATE_PYTHON", python);
+    let mut again = foveate_toy::test_alone(&format!("take_cover::{name}"));
+    again.env("FOVEATE_PYTHON", python);
     again.env("TMPDIR", folder).env("FOVEATE_TEST_AGAIN", name);
     Some(again.spawn().expect("a test can be started"))
 }

@@ -55,7 +55,7 @@ def describe(event: Event) -> str | None:
         return f"{kind}: mean {_number(event['mean'])} over {event.get('n', '?')} episodes"
     if kind == "cost":
         # A job of a moment needs no words.
-        return None if event["seconds"] is not None and event["seconds"] < 1 else str(event["text"])
+        return None if event["seconds"] is not None and event["seconds"] < 5 else str(event["text"])
     if kind == "episodes":
         return f"episode {event['done']} of {event['of']}{_left(event)}"
     if kind == "row":

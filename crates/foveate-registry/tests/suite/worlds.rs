@@ -271,8 +271,8 @@ fn with_packages(name: &str, check: fn()) {
         return;
     }
     let Some(python) = foveate_toy::needs::worlds_python() else { return };
-    let mut again = Command::new(env::current_exe().expect("a test runs"));
-    again.args(["--exact", name, "--nocapture"]).env("FOVEATE_PYTHON", python).env(AGAIN, name);
+    let mut again = foveate_toy::test_alone(&format!("worlds::{name}"));
+    again.env("FOVEATE_PYTHON", python).env(AGAIN, name);
     assert!(again.status().expect("a test can be started").success());
 }
 
