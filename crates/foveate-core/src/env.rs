@@ -96,12 +96,14 @@ pub trait Env: Send {
 
     /// Which of the world's tasks the current episode is of, from 0; always 0 in a world of one task.
     fn task(&self) -> usize {
-        self.inner().map_or(0, |inner| inner.task())
+        let Some(inner) = self.inner() else { return 0 };
+        inner.task()
     }
 
     /// The names of the world's tasks, by [number](Self::task); none in a world of one task.
     fn tasks(&self) -> Vec<&'static str> {
-        self.inner().map_or_else(Vec::new, |inner| inner.tasks())
+        let Some(inner) = self.inner() else { return Vec::new() };
+        inner.tasks()
     }
 
     /// Renders the world for people into `view`, at the size of `view`.
@@ -121,7 +123,8 @@ pub trait Env: Send {
     /// The simulation state as named facts, in full precision, for replays and golden tests; empty by
     /// default.
     fn state(&self) -> Fact {
-        self.inner().map_or_else(|| Fact::Named(Vec::new()), |inner| inner.state())
+        let Some(inner) = self.inner() else { return Fact::Named(Vec::new()) };
+        inner.state()
     }
 
     /// Writes the action of a scripted expert to `action` (`[actions]`). The expert sees the world's state

@@ -4,7 +4,6 @@
 //! names a Python with gymnasium, `FOVEATE_WORLDS_PYTHON` one with vizdoom.
 
 use std::env;
-use std::process::Command;
 use std::sync::Arc;
 
 use foveate_core::{
