@@ -75,10 +75,11 @@ fn report() -> PathBuf {
 fn slowest(report: &str) -> Result<Vec<(f64, String)>> {
     let mut all = Vec::new();
     for case in report.split("<testcase ").skip(1) {
+        let (attributes, _) = case.split_once('>').unwrap_or((case, ""));
+        let attributes = format!(" {attributes}");
         let value = |name: &str| {
-            let (_, rest) =
-                case.split_once(&format!(" {name}=\"")).or_else(|| case.split_once(&format!("{name}=\"")))?;
-            Some(rest.split_once('"')?.0)
+            let (_, rest) = attributes.split_once(&format!(" {name}=\""))?;
+            Some(rest.split_once('"')?.0.to_owned())
         };
         let (program, name, seconds) = (value("classname"), value("name"), value("time"));
         let (Some(program), Some(name), Some(seconds)) = (program, name, seconds) else {

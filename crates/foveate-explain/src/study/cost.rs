@@ -311,7 +311,8 @@ impl<'a> Meter<'a> {
         let steps = |(part, jobs): (&Part, &usize)| *jobs as f64 * part.steps_of_job(self.length);
         let done: f64 = self.cost.parts.iter().zip(&self.done).map(steps).sum();
         let done = (1.0 - WRITING) * done / self.cost.steps(self.length).max(1e-9);
-        self.share = done.clamp(self.share, 1.0);
+        // What is left is the writing; sums of parts may exceed it by their rounding.
+        self.share = done.min(1.0 - WRITING).max(self.share);
         (self.tell)(Progress { what: self.cost.parts[part].name, done: self.share });
     }
 }
