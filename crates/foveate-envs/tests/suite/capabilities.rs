@@ -213,6 +213,7 @@ const WRAPPERS: [Wrapper; 6] = [
         make: || shifted("shuffle:5"),
         changes: &[
             ("repeat", "every step is looked at"),
+            ("gaze", "it moves what is looked at"),
             ("derivatives", "they are those of what the world shows"),
             ("sensor_order", "it changes it"),
         ],
