@@ -231,7 +231,6 @@ const WRAPPERS: [Wrapper; 6] = [
         name: "stack",
         make: || wrapped("stack:2"),
         changes: &[
-            ("repeat", "every step is looked at"),
             ("gaze", "a stack shows other moments, too"),
             ("derivatives", "they are those of one moment"),
             ("sensor_order", "a stack has more sensors"),
