@@ -226,7 +226,6 @@ const WRAPPERS: [Wrapper; 6] = [
             ("derivatives", "they are those of the agent's own action"),
         ],
     },
-    Wrapper { name: "limit", make: || wrapped("limit:50"), changes: &[("repeat", "every step is counted")] },
     Wrapper {
         name: "stack",
         make: || wrapped("stack:2"),
