@@ -226,6 +226,7 @@ const WRAPPERS: [Wrapper; 6] = [
             ("derivatives", "they are those of the agent's own action"),
         ],
     },
+    Wrapper { name: "limit", make: || wrapped("limit:50"), changes: &[] },
     Wrapper {
         name: "stack",
         make: || wrapped("stack:2"),
