@@ -3,6 +3,7 @@
 use foveate::agents::Sees;
 use foveate::envs::shift::SHIFT_SETS;
 use foveate::registry::default_world;
+use foveate::registry::presets_of;
 use foveate::run::ticker::wrap;
 use foveate::{AGENTS, PRESETS, WORLDS, WorldDescriptor};
 
@@ -43,14 +44,13 @@ pub(crate) fn picture() -> String {
 
 /// The default presets of a world; those of a family depend on the observations of its worlds.
 fn usual_presets(world: &WorldDescriptor) -> String {
-    match (world.family, world.presets) {
-        (Some(_), presets) => {
-            let fitted = |name: &&&str| PRESETS.get(name).is_some_and(|preset| preset.open);
-            let presets: Vec<&str> = presets.iter().filter(fitted).copied().collect();
-            format!("{} for {}, by its observations", presets.join(" or "), world.name)
-        }
-        (None, presets) => format!("{} for {}", presets.first().copied().unwrap_or("none"), world.name),
+    let presets = presets_of(world);
+    if world.family.is_some() {
+        let fitted: Vec<&str> =
+            presets.iter().filter(|preset| preset.open).map(|preset| preset.name).collect();
+        return format!("{} for {}, by its observations", fitted.join(" or "), world.name);
     }
+    format!("{} for {}", presets.first().map_or("none", |preset| preset.name), world.name)
 }
 
 /// The help of `--preset`.

@@ -143,8 +143,8 @@ pub struct WorldDescriptor {
     pub choices: &'static [&'static str],
     /// The names of the observation's numbers, in order; empty when the world does not define them.
     pub sensors: &'static [&'static str],
-    /// The training presets for it, the default first.
-    pub presets: &'static [&'static str],
+    /// The suite of worlds that it belongs to, by which a preset may name it.
+    pub suite: Option<&'static str>,
     /// The mean return that counts as solved, if there is an established value.
     pub solved_at: Option<f64>,
     /// Published scores of agents in it, each of one release.
@@ -287,7 +287,7 @@ impl WorldDescriptor {
             actions: &[],
             choices: &[],
             sensors: &[],
-            presets: &["gymnasium", "gymnasium-pictures", "evolution"],
+            suite: None,
             solved_at: None,
             published: &[],
             reference: |_| None,

@@ -63,7 +63,6 @@ pub(crate) static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
         "contact 3",
         "contact 4",
     ],
-    presets: &["ant-ppo", "ant-neuron", "gymnasium"],
     solved_at: Some(2500.0), // the threshold of the published environment
     published: &[
         Published {

@@ -53,7 +53,7 @@ const fn describe(summary: &'static str, index: usize) -> WorldDescriptor {
         variants: catalogue(),
         actions: task.actions,
         sensors: task.sensors,
-        presets: &["control-ppo", "control-iap", "gymnasium", "gymnasium-pictures"],
+        suite: Some("control"),
         needs_library: true,
         code_options: &[LIBRARY],
         fallback_picture: Some("pixels"),

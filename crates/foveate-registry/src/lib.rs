@@ -22,6 +22,8 @@ mod presets;
 mod quadruped;
 mod take_cover;
 
+use std::slice::from_ref;
+
 use foveate_core::{Env, EnvError, EnvSpec, Registry};
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::{Plan, Shifted};
@@ -32,44 +34,49 @@ pub use foveate_agents::registry::{AGENTS, AgentDescriptor};
 pub use foveate_envs::registry::{ReferenceScores, WorldDescriptor, WorldError};
 pub use foveate_envs::shift::SHIFTS;
 pub use foveate_mujoco::compiler;
-pub use presets::{PRESETS, Preset};
+pub use presets::{OTHERS, PRESETS, Preset, presets_of};
 
 /// All worlds. The first one is the default.
-pub static WORLDS: Registry<WorldDescriptor> = Registry::new(
-    "world",
-    &[
-        &car_racing::DESCRIPTOR,
-        &cartpole_swingup::DESCRIPTOR,
-        &minigrid::DESCRIPTORS[0],
-        &minigrid::DESCRIPTORS[1],
-        &minigrid::DESCRIPTORS[2],
-        &minigrid::DESCRIPTORS[3],
-        &minigrid::DESCRIPTORS[4],
-        &minigrid::DESCRIPTORS[5],
-        &minigrid::DESCRIPTORS[6],
-        &minigrid::DESCRIPTORS[7],
-        &minigrid::DESCRIPTORS[8],
-        &minigrid::DESCRIPTORS[9],
-        &minigrid::DESCRIPTORS[10],
-        &minigrid::DESCRIPTORS[11],
-        &minigrid::DESCRIPTORS[12],
-        &minigrid::DESCRIPTORS[13],
-        &control::DESCRIPTORS[0],
-        &control::DESCRIPTORS[1],
-        &control::DESCRIPTORS[2],
-        &control::DESCRIPTORS[3],
-        &control::DESCRIPTORS[4],
-        &control::DESCRIPTORS[5],
-        &quadruped::DESCRIPTOR,
-        &digits::DESCRIPTOR,
-        &take_cover::DESCRIPTOR,
-        &ant::DESCRIPTOR,
-        &pong::DESCRIPTOR,
-        &atari::DESCRIPTOR,
-        &gymnasium::DESCRIPTOR,
-        &mjcf::DESCRIPTOR,
-    ],
-);
+pub static WORLDS: Registry<WorldDescriptor> = Registry::new("world", &ALL);
+
+/// The worlds, a list for each suite.
+const LISTS: &[&[WorldDescriptor]] = &[
+    from_ref(&car_racing::DESCRIPTOR),
+    from_ref(&cartpole_swingup::DESCRIPTOR),
+    &minigrid::DESCRIPTORS,
+    &control::DESCRIPTORS,
+    from_ref(&quadruped::DESCRIPTOR),
+    from_ref(&digits::DESCRIPTOR),
+    from_ref(&take_cover::DESCRIPTOR),
+    from_ref(&ant::DESCRIPTOR),
+    from_ref(&pong::DESCRIPTOR),
+    from_ref(&atari::DESCRIPTOR),
+    from_ref(&gymnasium::DESCRIPTOR),
+    from_ref(&mjcf::DESCRIPTOR),
+];
+
+static ALL: [&WorldDescriptor; count(LISTS)] = {
+    let mut all = [&car_racing::DESCRIPTOR; count(LISTS)];
+    let (mut list, mut filled) = (0, 0);
+    while list < LISTS.len() {
+        let mut i = 0;
+        while i < LISTS[list].len() {
+            all[filled] = &LISTS[list][i];
+            (filled, i) = (filled + 1, i + 1);
+        }
+        list += 1;
+    }
+    all
+};
+
+const fn count(lists: &[&[WorldDescriptor]]) -> usize {
+    let (mut list, mut count) = (0, 0);
+    while list < lists.len() {
+        count += lists[list].len();
+        list += 1;
+    }
+    count
+}
 
 /// The option, common to all worlds, that adds wrappers, as in `grey+resize:84x84`; shifts apply to the
 /// wrappers' output.

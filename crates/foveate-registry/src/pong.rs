@@ -33,7 +33,6 @@ pub(crate) static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     pictures: &[Choice { name: "world", about: "the last four pictures, grey, 84x84, without the score" }],
     options: &const { Choice::all(OPTIONS) },
     actions: &["nothing", "fire", "right", "left", "right and fire", "left and fire"],
-    presets: &["pong", "s3ta-pong", "s3ta-pong-rewards", "s3ta-small", "gymnasium-pictures"],
     published: &[Published {
         release: ["attention-neuron", "puzzle_pong"],
         source: "AttentionNeuron, patches shuffled in every episode, 100 episodes: code of Tang and Ha, The Sensory Neuron as \

@@ -34,7 +34,6 @@ pub(crate) static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     options: &const { Choice::all(OPTIONS) },
     actions: Quadruped::ACTIONS,
     sensors: Quadruped::SENSORS,
-    presets: &["quadruped-iap", "quadruped-cnn", "quadruped-evolution", "gymnasium", "gymnasium-pictures"],
     has_expert: true,
     needs_library: true,
     code_options: &[LIBRARY],

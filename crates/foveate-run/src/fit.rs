@@ -15,7 +15,7 @@ use foveate_core::{
     ActContext, ActionBuf, ActionSpace, Env, EnvSpec, ObservationSpace, PolicyError, Rng, Seed, near,
 };
 use foveate_envs::registry::EnvRequest;
-use foveate_registry::{PRESETS, Preset, WORLDS, WorldDescriptor, default_world};
+use foveate_registry::{OTHERS, PRESETS, Preset, WORLDS, WorldDescriptor, default_world, presets_of};
 use serde_json::{Map, Value};
 use toml::Table;
 
@@ -58,7 +58,7 @@ pub fn configure(preset: Option<&str>, said: &UserSettings) -> Result<Configured
     let usual = usual_preset(world)?;
     let named = preset.map(|name| preset_called(name, world, &id)).transpose()?;
     let (config, world, note) = match named {
-        Some(preset) if !world.presets.contains(&preset.name) => {
+        Some(preset) if !preset.suits(world) => {
             return Err(RunError::BadRequest { why: not_for(preset, &id, world) });
         }
         _ if named.unwrap_or(usual).open => {
@@ -87,7 +87,7 @@ pub fn configure(preset: Option<&str>, said: &UserSettings) -> Result<Configured
 /// The preset called `name`, or the only one of this kind that the world `id` has: a part of its name, its learner or its
 /// agent. The presets of the world come first.
 fn preset_called(name: &str, world: &WorldDescriptor, id: &str) -> Result<&'static Preset, RunError> {
-    let own: Vec<&Preset> = world.presets.iter().filter_map(|own| PRESETS.get(own)).collect();
+    let own = presets_of(world);
     if let Some(preset) = own.iter().find(|preset| preset.name == name) {
         return Ok(preset);
     }
@@ -100,7 +100,6 @@ fn preset_called(name: &str, world: &WorldDescriptor, id: &str) -> Result<&'stat
             of_kind.push(preset);
         }
     }
-    let names = |presets: &[&Preset]| presets.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
     match (&*of_kind, PRESETS.get(name)) {
         (&[one], _) => Ok(one),
         ([], Some(other)) => Ok(other),
@@ -127,14 +126,17 @@ fn learners(preset: &Preset) -> Result<Vec<String>, RunError> {
     Ok(stages.iter().filter_map(|stage| named(stage.as_table()?).or_else(|| usual.clone())).collect())
 }
 
+fn names(presets: &[&Preset]) -> String {
+    presets.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ")
+}
+
 /// Says for which worlds a preset is, and what the world called `id` has.
 fn not_for(preset: &Preset, id: &str, world: &WorldDescriptor) -> String {
     const NAMED: usize = 4;
-    let worlds: Vec<_> = WORLDS.iter().filter(|world| world.presets.contains(&preset.name)).collect();
+    let worlds: Vec<_> = WORLDS.iter().filter(|world| preset.suits(world)).collect();
     let mut whose: Vec<&str> = worlds.iter().take(NAMED).map(|world| world.name).collect();
     let more = format!("{} more", worlds.len().saturating_sub(NAMED));
-    if preset.open && foveate_registry::world("gym:").is_ok_and(|world| world.presets.contains(&preset.name))
-    {
+    if preset.open && preset.worlds.contains(&OTHERS) {
         whose = vec!["worlds that have none of their own"];
     } else if worlds.len() > NAMED {
         whose.push(&more);
@@ -143,14 +145,14 @@ fn not_for(preset: &Preset, id: &str, world: &WorldDescriptor) -> String {
         "preset {} is for {}, and {id} has: {}; choose one of those, or leave the preset out",
         preset.name,
         whose.join(", "),
-        world.presets.join(", "),
+        names(&presets_of(world)),
     )
 }
 
 /// The presets of a world that learn without an expert or a teacher.
 pub(crate) fn presets_without_expert(world: &WorldDescriptor) -> Result<Vec<&'static str>, RunError> {
     let mut names = vec![];
-    for preset in world.presets.iter().filter_map(|name| PRESETS.get(name)) {
+    for preset in presets_of(world) {
         if !learners(preset)?.iter().any(|learner| learner == "imitation") {
             names.push(preset.name);
         }
@@ -161,10 +163,10 @@ pub(crate) fn presets_without_expert(world: &WorldDescriptor) -> Result<Vec<&'st
 /// The default preset of a world.
 ///
 /// # Errors
-/// When its descriptor names no preset, or one that does not exist.
+/// When no preset suits it.
 pub fn usual_preset(world: &WorldDescriptor) -> Result<&'static Preset, RunError> {
-    let name = world.presets.first().copied().unwrap_or_default();
-    PRESETS.find(name).map_err(|error| RunError::BadRequest { why: format!("world {}: {error}", world.name) })
+    let none = || RunError::BadRequest { why: format!("no preset suits the world {}", world.name) };
+    presets_of(world).first().copied().ok_or_else(none)
 }
 
 /// The picture that the preset names, if the world has it and neither the user nor the user's choice of an agent asks for
@@ -239,7 +241,7 @@ fn suits(env: &dyn Env, said: &UserSettings, world: &WorldDescriptor) -> Result<
         _ => Sees::Numbers,
     };
     let asked = said.section("env").get("picture").cloned();
-    for preset in world.presets.iter().filter_map(|name| PRESETS.get(name)) {
+    for preset in presets_of(world) {
         let takes = AGENTS.get(preset.agent).is_some_and(|agent| agent.sees_in(observation) == wanted);
         let table = preset_table(preset.name)?;
         let own = table.get("env").and_then(|env| env.get("picture"));
@@ -448,8 +450,8 @@ fn needs_grid(agent: &AgentDescriptor, spec: &EnvSpec) -> Result<(), RunError> {
     }
     let wanted = if observation.picture().is_some() { Sees::Picture } else { Sees::Numbers };
     let world = WORLDS.get(&spec.id);
-    let presets = world.map_or(&[][..], |world| world.presets).iter();
-    let own: Vec<_> = presets.filter_map(|name| AGENTS.get(PRESETS.get(name)?.agent)).collect();
+    let presets = world.map(presets_of).unwrap_or_default();
+    let own: Vec<_> = presets.iter().filter_map(|preset| AGENTS.get(preset.agent)).collect();
     let fits = |other: &&AgentDescriptor| other.sees != Sees::Nothing && other.sees_in(observation) == wanted;
     let mut why = format!(
         "{} shows {} and no grid of cells, which agent {} needs",
@@ -659,13 +661,11 @@ mod tests {
             let table = preset_table(preset.name).expect("TOML");
             let id = env_id(&table).expect("a preset for one world names it");
             let world = foveate_registry::world(&id).expect("it exists");
-            assert!(world.presets.contains(&preset.name), "{}: {id}", preset.name);
+            assert!(preset.suits(world), "{}: {id}", preset.name);
             if !world.has_process && !world.needs_library && world.wanted_files.is_none() {
                 assert_eq!(configured(preset.name, &[]), Ok(id), "{}", preset.name);
             }
-            for other in
-                WORLDS.iter().filter(|world| world.family.is_none() && !world.presets.contains(&preset.name))
-            {
+            for other in WORLDS.iter().filter(|world| world.family.is_none() && !preset.suits(world)) {
                 // Its name may be a kind of preset there.
                 if !preset_called(preset.name, other, other.name).is_ok_and(|found| found.name == preset.name)
                 {
@@ -673,7 +673,7 @@ mod tests {
                 }
                 let said =
                     configured(preset.name, &[&format!("env.id={}", other.name)]).expect_err("refused");
-                let list = format!("{} has: {}; choose one", other.name, other.presets.join(", "));
+                let list = format!("{} has: {}; choose one", other.name, names(&presets_of(other)));
                 assert!(said.starts_with("preset ") && said.contains(&list), "{said}");
             }
         }

@@ -8,7 +8,9 @@ use foveate::core::near;
 use foveate::envs::registry::{Champion, Choice, VariantInfo};
 use foveate::envs::shift::{SHIFT_SETS, ShiftDescriptor, ShiftSet};
 use foveate::envs::wrap;
-use foveate::registry::{AGENTS, AgentDescriptor, PRESETS, Preset, SHIFTS, WORLDS, WorldDescriptor};
+use foveate::registry::{
+    AGENTS, AgentDescriptor, PRESETS, Preset, SHIFTS, WORLDS, WorldDescriptor, presets_of,
+};
 use foveate::run::ticker;
 use foveate::{LEARNERS, LearnerDescriptor};
 use serde_json::{Value, json};
@@ -349,7 +351,7 @@ fn champions_json() -> Value {
 
 /// The presets that suit a world.
 fn presets(world: &WorldDescriptor) -> Vec<Entry> {
-    world.presets.iter().filter_map(|name| PRESETS.get(name)).map(preset_line).collect()
+    presets_of(world).into_iter().map(preset_line).collect()
 }
 
 fn preset_line(preset: &Preset) -> Entry {
@@ -591,7 +593,7 @@ fn worlds_json() -> Value {
             "pictures": choices_json(world.pictures),
             "variants": world.variants.iter().map(variant_json).collect::<Vec<_>>(),
             "options": choices_json(world.options),
-            "presets": world.presets,
+            "presets": presets_of(world).iter().map(|preset| preset.name).collect::<Vec<_>>(),
             "champions": world.champions.iter().map(|champion| champion.name).collect::<Vec<_>>(),
             "solved_at": world.solved_at,
         })

@@ -47,7 +47,6 @@ pub static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     options: &Choice::all(OPTIONS),
     actions: &["steer", "gas", "brake"],
     choices: &["nothing", "right", "left", "gas", "brake"],
-    presets: &["laptop-relu", "laptop", "evolution", "paper", "attention-neuron", "car-racing-ppo"],
     solved_at: Some(900.0), // the reward threshold that Gymnasium registers
     published: &[
         Published {

@@ -16,7 +16,6 @@ pub static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     options: &const { Choice::all(OPTIONS) },
     actions: &["force"],
     has_expert: true,
-    presets: &["cartpole-swingup-wide", "cartpole-swingup", "gymnasium"],
     sensors: &["x", "velocity", "cos angle", "sin angle", "angular velocity"],
     published: &[Published {
         release: ["attention-neuron", "cartpole_pi"],

@@ -37,7 +37,6 @@ pub static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     options: &const { Choice::all(OPTIONS) },
     actions: &["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"],
     has_expert: true,
-    presets: &["digits", "digits-baseline"],
     wanted_files: Some(wanted_files),
     spec: Some(|request| config(request).map(|_| DigitsConfig::spec())),
     ..WorldDescriptor::new(ID, "handwritten digits to classify, turned, shifted and spotted (MNIST)", make)

@@ -101,15 +101,7 @@ const fn descriptor(name: &'static str, summary: &'static str, layout: Layout) -
     WorldDescriptor {
         instance: "layout",
         has_expert: true,
-        presets: &[
-            "relational",
-            "relational-imitation",
-            "relational-ppo",
-            "relational-book",
-            "s3ta-door",
-            "door-key-ppo",
-            "gymnasium-pictures",
-        ],
+        suite: Some("minigrid"),
         pictures: &PICTURE_CHOICES,
         options: if matches!(layout, Layout::DoorKey { .. }) {
             &const { Choice::all(DOOR_KEY_OPTIONS) }

@@ -124,7 +124,6 @@ pub const fn descriptor(make: fn(&EnvRequest) -> Result<Box<dyn Env>, WorldError
         options: &const { Choice::all(OPTIONS) },
         actions: &["move"],
         choices: &["left", "nothing", "right"],
-        presets: &[ID, "take-cover-gaze", "take-cover-iap"],
         solved_at: Some(750.0), // the threshold of the published environment
         published: &[Published {
             release: ["attention-agent", "TakeCover/model"],

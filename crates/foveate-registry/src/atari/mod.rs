@@ -60,14 +60,6 @@ const OPTIONS: [(&str, &str); 7] = [
 pub(crate) static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     pictures: &[Choice { name: "world", about: "the last frame in colours, 160x210" }],
     options: &const { Choice::all(OPTIONS) },
-    presets: &[
-        "s3ta-small",
-        "s3ta",
-        "s3ta-population",
-        "s3ta-breakout",
-        "s3ta-pong-sticky",
-        "gymnasium-pictures",
-    ],
     reference: |request| reference(request.options.get(GAME).map_or(DEFAULT_GAME, String::as_str)),
     has_expert: true,
     has_process: true,

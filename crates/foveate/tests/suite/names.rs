@@ -6,6 +6,7 @@ use std::path::Path;
 
 use foveate::envs::registry::Champion;
 use foveate::envs::shift::SHIFT_SETS;
+use foveate::registry::presets_of;
 use foveate::{AGENTS, LEARNERS, PRESETS, SHIFTS, WORLDS};
 
 /// A Markdown table.
@@ -42,7 +43,7 @@ fn document() -> String {
             world.summary.into(),
             codes(world.pictures.iter().map(|picture| picture.name)),
             codes(world.variants.iter().map(|variant| variant.name)),
-            codes(world.presets.iter().copied()),
+            codes(presets_of(world).iter().map(|preset| preset.name)),
             solved,
         ]
     });
