@@ -27,9 +27,9 @@ use serde_json::{Value, json};
 
 use crate::config::{ConvolutionLayer, MAX_HIDDEN, MAX_SENSORS, bad, check_actions, check_params, within};
 use crate::controller_agent::{MOST, scale};
+use crate::descriptor::{self, AgentConfig, AgentDescriptor, Init, Sees};
 use crate::params::{Params, forward_params};
 use crate::probabilities::probabilities;
-use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
 
 pub use student::ActorCriticStudent;
 
@@ -485,7 +485,7 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     name: "actor-critic",
     summary: "draws its actions and estimates values with a plain network, or an LSTM; learns by policy gradients, or from an expert",
     sees: Sees::Anything,
-    read: registry::read::<ActorCriticConfig>,
+    read: descriptor::read::<ActorCriticConfig>,
     fit: |spec, ranges| {
         let actions = spec.action.bounds();
         let mut fitted = json!({ "observation": ranges, "view": [0, 0, 0], "discrete": spec.action.is_discrete(), "actions": actions });

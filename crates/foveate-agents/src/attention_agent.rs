@@ -12,16 +12,98 @@ use foveate_core::{
     Student, TensorShape, Threads,
 };
 use foveate_kernels::Level;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::bottleneck::{self, Bottleneck, BottleneckScratch};
-use crate::config::{AttentionAgentConfig, MAX_HIDDEN, check_actions, check_params, to_units, within};
+use crate::bottleneck::{self, Aggregation, Bottleneck, BottleneckConfig, BottleneckScratch, Selection};
+use crate::config::{FeatureConfig, MAX_HIDDEN, Scale, check_actions, check_params, to_units, within};
 use crate::controller::ControllerConfig;
+use crate::descriptor::{self, AgentConfig, AgentDescriptor, PublishedWeights, PublishedWorld, Sees};
 use crate::layout::Layout;
 use crate::lstm::{LstmController, LstmState};
 use crate::params::{Params, forward_params};
-use crate::registry::{self, AgentConfig, AgentDescriptor, PublishedWeights, PublishedWorld, Sees};
 use crate::student::LstmStudent;
+use crate::voting::VotingConfig;
+
+/// Hyper-parameters of an AttentionAgent. The defaults are those of the published CarRacing agent.
+///
+/// ```
+/// use foveate_agents::AttentionAgentConfig;
+/// let config: AttentionAgentConfig = serde_json::from_str(r#"{ "top_k": 5 }"#)?;
+/// assert_eq!((config.top_k, config.patch), (5, 7));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AttentionAgentConfig {
+    /// Width and height of the picture in pixels.
+    pub image: [usize; 2],
+    /// Side of a patch in pixels.
+    pub patch: usize,
+    /// Distance between neighbouring patches in pixels.
+    pub stride: usize,
+    /// Length of a query and of a key.
+    pub query_dim: usize,
+    /// Number of patches whose features the controller gets, K.
+    pub top_k: usize,
+    /// The divisor of queries × keys.
+    pub scale: Scale,
+    /// The attention kernel.
+    #[serde(skip_serializing_if = "VotingConfig::is_default")]
+    pub voting: VotingConfig,
+    /// The features of a patch.
+    pub features: FeatureConfig,
+    /// Hidden units of the LSTM.
+    pub hidden: usize,
+    /// `[low, high]` per action dimension: the actions for the network's outputs −1 and 1.
+    pub actions: Vec<[f64; 2]>,
+}
+
+impl Default for AttentionAgentConfig {
+    fn default() -> Self {
+        AttentionAgentConfig {
+            image: [96, 96],
+            patch: 7,
+            stride: 4,
+            query_dim: 4,
+            top_k: 10,
+            scale: Scale::SqrtDIn,
+            voting: VotingConfig::default(),
+            features: FeatureConfig::default(),
+            hidden: 16,
+            actions: vec![[-1.0, 1.0], [0.0, 1.0], [0.0, 1.0]],
+        }
+    }
+}
+
+impl AttentionAgentConfig {
+    /// The configuration of its bottleneck.
+    pub fn bottleneck(&self) -> BottleneckConfig {
+        BottleneckConfig {
+            image: self.image,
+            depth: false,
+            patch: self.patch,
+            stride: self.stride,
+            query_dim: self.query_dim,
+            top_k: self.top_k,
+            scale: self.scale,
+            voting: self.voting.clone(),
+            aggregation: Aggregation::Ones,
+            selection: Selection::Best,
+            features: self.features.clone(),
+        }
+    }
+
+    /// Numbers in a patch.
+    pub const fn patch_len(&self) -> usize {
+        self.patch * self.patch * 3
+    }
+
+    /// Number of features of a patch.
+    pub fn features_per_patch(&self) -> usize {
+        self.features.per_patch(self.patch)
+    }
+}
 
 /// The agent. Zero weights until [`Policy::set_params`].
 ///
@@ -234,7 +316,7 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     name: "attention-agent",
     summary: "softmax attention votes for a few patches, an LSTM acts on where they are (Tang et al. 2020)",
     sees: Sees::Picture,
-    read: registry::read::<AttentionAgentConfig>,
+    read: descriptor::read::<AttentionAgentConfig>,
     fit: bottleneck::fit,
     published: &PUBLISHED,
 };

@@ -25,8 +25,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::config::bad;
+use crate::descriptor::{self, AgentConfig, AgentDescriptor, PublishedWeights, PublishedWorld, Sees};
 use crate::layout::Layout;
-use crate::registry::{self, AgentConfig, AgentDescriptor, PublishedWeights, PublishedWorld, Sees};
 
 /// What an AttentionNeuron senses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -78,7 +78,7 @@ pub fn queries(rows: usize, columns: usize) -> Vec<f32> {
 /// Reads settings: those of [`vectors`] or of [`pictures`], by `senses`.
 fn read(config: &Value) -> Result<Box<dyn AgentConfig>, PolicyError> {
     match Senses::of(config)? {
-        Senses::Numbers => registry::read::<vectors::VectorConfig>(config),
+        Senses::Numbers => descriptor::read::<vectors::VectorConfig>(config),
         Senses::Picture => pictures::read(config),
     }
 }
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn published_settings_have_as_many_parameters_as_published() {
         for weights in &PUBLISHED {
-            let tensors = registry::tensors(weights.agent, &(weights.settings)()).expect(weights.name);
+            let tensors = crate::registry::tensors(weights.agent, &(weights.settings)()).expect(weights.name);
             let params: usize = tensors.iter().map(foveate_core::TensorShape::len).sum();
             assert_eq!(params, weights.params, "{}", weights.name);
         }

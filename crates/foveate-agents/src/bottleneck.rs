@@ -15,9 +15,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::config::{FeatureConfig, MAX_SIDE, Scale, bad, within};
+use crate::descriptor::{self, Init};
 use crate::features::Features;
+use crate::fit;
 use crate::params::Params;
-use crate::registry::{self, Init};
 use crate::voting::{MAX_PATCHES, Voter, VotingConfig};
 
 /// Most numbers that queries and keys of all patches may have together.
@@ -430,7 +431,7 @@ impl Bottleneck {
 /// Initial parameters of an agent with a bottleneck. Aggregation weights start at ones: with zeros, all patches would be
 /// equally important and there would be nothing to learn from.
 pub(crate) fn initial_params(tensors: &[TensorShape], init: Init, seed: Seed) -> Vec<f32> {
-    let mut params = registry::draw(tensors, init, seed);
+    let mut params = descriptor::draw(tensors, init, seed);
     let mut rest = &mut params[..];
     for tensor in tensors {
         let (numbers, behind) = rest.split_at_mut(tensor.len());
@@ -445,6 +446,6 @@ pub(crate) fn initial_params(tensors: &[TensorShape], init: Init, seed: Seed) ->
 /// Settings that fit an agent with a bottleneck to a world with a picture.
 pub(crate) fn fit(spec: &EnvSpec, _: &[[f64; 2]]) -> Value {
     let actions = spec.action.bounds();
-    let Some((image, stride)) = registry::picture(spec) else { return json!({ "actions": actions }) };
+    let Some((image, stride)) = fit::picture(spec) else { return json!({ "actions": actions }) };
     json!({ "image": image, "stride": stride, "actions": actions })
 }

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 
 use crate::config::{MAX_SENSORS, bad, check_actions, check_params, to_units};
 use crate::controller::{Controller, ControllerConfig, ControllerState};
+use crate::descriptor::{self, AgentConfig, AgentDescriptor, Sees};
 use crate::params::{Params, forward_params};
-use crate::registry::{self, AgentConfig, AgentDescriptor, Sees};
 
 /// Largest input of the network, in either direction.
 pub(crate) const MOST: f32 = 10.0;
@@ -211,7 +211,7 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     name: "controller",
     summary: "a linear policy, an MLP or an LSTM on the numbers that a world shows, without attention",
     sees: Sees::Numbers,
-    read: registry::read::<ControllerAgentConfig>,
+    read: descriptor::read::<ControllerAgentConfig>,
     fit: |spec, ranges| json!({ "observation": ranges, "actions": spec.action.bounds() }),
     published: &[],
 };

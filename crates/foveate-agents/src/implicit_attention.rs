@@ -20,9 +20,9 @@ use crate::config::{
     FeatureConfig, MAX_SENSORS, Scale, bad, check_actions, check_params, from_units, to_units,
 };
 use crate::controller::{Controller, ControllerConfig, ControllerState};
+use crate::descriptor::{self, AgentConfig, AgentDescriptor, Init, Sees};
 use crate::gaze_student::GazeStudent;
 use crate::params::{Params, forward_params};
-use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
 use crate::student::{LstmStudent, highest};
 use crate::voting::{Relu, VotingConfig};
 
@@ -407,7 +407,7 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     name: "iap",
     summary: "votes in linear time over patches down to one pixel, any controller (Choromanski et al. 2021)",
     sees: Sees::Picture,
-    read: registry::read::<ImplicitAttentionConfig>,
+    read: descriptor::read::<ImplicitAttentionConfig>,
     fit: bottleneck::fit,
     published: &[],
 };

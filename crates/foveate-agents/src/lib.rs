@@ -11,7 +11,7 @@
 //! * [`student`]: the gradients of its LSTM, for learning from an expert.
 //! * [`controller_agent`]: a plain controller on numbers, for worlds without a picture.
 //! * [`random_actions`]: uniformly random actions, as a baseline.
-//! * [`registry`]: agents by name, behind [`foveate_core::Agent`].
+//! * [`registry`]: agents by name, behind [`foveate_core::Agent`]; [`descriptor`]: what is said of one.
 //!
 //! Shared parts: the [`bottleneck`] with its [`voting`], the [`ensemble`]s of random features, the [`features`] of a patch,
 //! [`controller`]s such as the [`lstm`], and the [`layout`] of published weights.
@@ -25,6 +25,7 @@ pub mod bottleneck;
 pub mod config;
 pub mod controller;
 pub mod controller_agent;
+pub mod descriptor;
 pub mod ensemble;
 pub mod features;
 mod fit;
@@ -41,14 +42,14 @@ pub mod s3ta;
 pub mod student;
 pub mod voting;
 
-pub use attention_agent::{AttentionAgent, AttentionMemory};
-pub use config::AttentionAgentConfig;
+pub use attention_agent::{AttentionAgent, AttentionAgentConfig, AttentionMemory};
 pub use controller_agent::{ControllerAgent, ControllerAgentConfig};
+pub use descriptor::{AgentConfig, AgentDescriptor, Sees};
 pub use ensemble::{Ensemble, Lengths};
 pub use foveate_kernels::Level;
 pub use gaze_student::GazeStudent;
 pub use implicit_attention::ImplicitAttention;
 pub use layout::Layout;
 pub use random_actions::{RandomActions, RandomActionsConfig};
-pub use registry::{AGENTS, AgentConfig, AgentDescriptor, Sees};
+pub use registry::AGENTS;
 pub use student::LstmStudent;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::config::MAX_ACTIONS;
-use crate::registry::{self, AgentConfig, AgentDescriptor, Sees};
+use crate::descriptor::{self, AgentConfig, AgentDescriptor, Sees};
 
 /// The settings of random actions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -122,7 +122,7 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     name: "random-actions",
     summary: "draws its actions evenly and has nothing to learn, for comparison",
     sees: Sees::Nothing,
-    read: registry::read::<RandomActionsConfig>,
+    read: descriptor::read::<RandomActionsConfig>,
     fit: |spec, _| json!({ "actions": spec.action.bounds() }),
     published: &[],
 };

@@ -26,9 +26,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::config::{ConvolutionLayer, bad, check_params};
+use crate::descriptor::{self, AgentConfig, AgentDescriptor, Init, Sees};
 use crate::params::{Params, forward_params, starts};
 use crate::probabilities::probabilities;
-use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
 
 use network::{Back, Front, Halves, Nodes};
 pub use student::S3taStudent;
@@ -630,7 +630,7 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     name: "s3ta",
     summary: "four heads ask the picture's cells for what its LSTM wants to know; learns by V-trace (Mott et al. 2019)",
     sees: Sees::Picture,
-    read: registry::read::<S3taConfig>,
+    read: descriptor::read::<S3taConfig>,
     fit: |spec, _| {
         let mut fitted = json!({ "actions": spec.action.len() });
         if let Some(PixelShape { frames, height, width, channels }) = spec.observation.image() {

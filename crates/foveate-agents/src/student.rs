@@ -11,9 +11,9 @@ use foveate_kernels::Level;
 use foveate_kernels::lstm_gradient::{Gradient, Learner, Targets};
 
 use crate::AttentionAgentConfig;
+use crate::descriptor::AgentConfig;
 use crate::gaze_student::GazeStudent;
 use crate::params::Params;
-use crate::registry::AgentConfig;
 
 /// Learns the tensors `lstm.*` and `output.*`, which lie one behind the other in the flat vector.
 ///

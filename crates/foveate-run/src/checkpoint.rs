@@ -20,7 +20,6 @@ use sha2::{Digest as _, Sha256};
 use crate::error::RunError;
 use crate::folder::FolderHandle;
 use crate::lock::Lock;
-use crate::suggest;
 use crate::tensors::{MAX_FILE, TensorFile, TensorsError};
 
 /// How many checkpoints are kept: the newest, and older ones as a fallback if the disk damaged it.
@@ -151,7 +150,7 @@ impl RunFolder {
     pub fn open(path: &Path) -> Result<Self, RunError> {
         let bad = |why: &str| RunError::BadRun { folder: path.to_path_buf(), why: why.into() };
         if !path.is_dir() {
-            let what = if path.exists() { "this is no folder" } else { suggest::NOTHING };
+            let what = if path.exists() { "this is no folder" } else { crate::error::NOTHING };
             return Err(RunError::BadRequest {
                 why: format!(
                     "cannot read {}: {what}; give the folder of a run that {} made",

@@ -13,11 +13,10 @@ use foveate_train::TrainError;
 
 use foveate_registry::WorldError;
 
-use crate::npz::NpzError;
-use crate::progress::RunName;
-use crate::suggest;
-use crate::tensors::TensorsError;
-use crate::weights::WeightsError;
+use crate::npz::error::NpzError;
+use crate::run_name::RunName;
+use crate::tensors::error::TensorsError;
+use crate::weights::error::WeightsError;
 
 /// An error of this crate.
 #[derive(Debug, thiserror::Error)]
@@ -283,10 +282,13 @@ fn when(purpose: Purpose) -> String {
     if purpose.trains() { String::new() } else { format!("{} after ", purpose.label()) }
 }
 
+/// What is wrong with a path at which nothing is.
+pub(crate) const NOTHING: &str = "there is no such file or folder";
+
 /// An I/O error in words; a missing file is the same words everywhere.
 fn what(source: &io::Error, doing: &str) -> String {
     match (source.kind(), doing) {
-        (io::ErrorKind::NotFound, "read") => suggest::NOTHING.to_owned(),
+        (io::ErrorKind::NotFound, "read") => NOTHING.to_owned(),
         _ => source.to_string(),
     }
 }

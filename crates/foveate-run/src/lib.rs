@@ -33,6 +33,7 @@ pub mod pictures;
 mod pool;
 pub mod progress;
 pub mod replay;
+pub mod run_name;
 pub mod stress;
 pub mod suggest;
 mod teacher;

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use foveate_core::hint::{Hint, Setting, Task};
 use foveate_core::{EpisodeResult, RolloutJob};
 use foveate_train::{Event, Summary};
 use serde::{Deserialize, Serialize};
 
 pub use foveate_explain::figure::count_steps;
 
+pub use crate::run_name::RunName;
 use crate::workers::Stop;
 
 /// A line of the log: an event and its time.
@@ -169,27 +169,6 @@ pub enum Note {
         /// Whether the agent sees a picture, which a report can explain.
         sees_picture: bool,
     },
-}
-
-/// A run, as the next job must name it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunName {
-    /// Its folder.
-    pub folder: PathBuf,
-    /// Whether its world runs code, which the next job must be trusted to run; see [`crate::trust`].
-    pub runs_code: bool,
-}
-
-impl RunName {
-    /// The task that resumes it.
-    pub fn resume(&self) -> Hint {
-        self.trusted(Task::Resume.of(self.folder.display()))
-    }
-
-    /// `task`, with the setting that the world of this run needs.
-    pub fn trusted(&self, task: Hint) -> Hint {
-        if self.runs_code { task.with(Setting::TrustWorld) } else { task }
-    }
 }
 
 /// Receives what happens in a training run. Every method does nothing by default, and `()` ignores it all.

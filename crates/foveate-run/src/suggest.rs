@@ -8,8 +8,7 @@ use foveate_core::hint::{Hint, Setting, Task};
 use foveate_core::{EnvError, near};
 use foveate_registry::{AGENTS, WORLDS};
 
-use crate::champion;
-use crate::error::RunError;
+use crate::error::{NOTHING, RunError};
 
 /// The default folder of runs.
 const RUNS: &str = "runs";
@@ -100,15 +99,12 @@ pub fn missing_weights(path: &Path) -> Result<(), RunError> {
     Err(RunError::BadRequest { why: format!("cannot read {given}: {NOTHING}; {why}") })
 }
 
-/// What is wrong with a path at which nothing is.
-pub(crate) const NOTHING: &str = "there is no such file or folder";
-
 /// Names that are valid in place of weights: random weights, agents without weights, and champions.
 fn without_weights() -> impl Iterator<Item = &'static str> {
     let blind = AGENTS.iter().filter(|agent| agent.sees == Sees::Nothing);
     std::iter::once("random")
         .chain(blind.map(|agent| agent.name))
-        .chain(champion::champions().map(|champion| champion.name))
+        .chain(WORLDS.iter().flat_map(|world| world.champions).map(|champion| champion.name))
 }
 
 /// Suggests a run when `path` does not exist.

@@ -5,6 +5,7 @@
 //! final weights are bit-identical to those of an uninterrupted run, with any number of workers before and
 //! after.
 
+mod budget;
 mod changes;
 mod drive;
 mod films;
@@ -19,7 +20,6 @@ use foveate_core::hint::Setting;
 use foveate_core::{Agent, Env, EnvError, StepDerivatives, Student, TensorShape};
 use foveate_train::{Event, LearnsFrom, Recipe, Selection, Training};
 
-use crate::budget;
 use crate::checkpoint::RunFolder;
 use crate::cluster::Cluster;
 use crate::config::{AgentSection, TrainConfig, whole_paths};
@@ -191,9 +191,8 @@ impl Parts {
         let tensors = registry::tensors(&name, &settings)?;
         let threads = if config.workers == 0 { default_workers() } else { config.workers };
         // Checked before large allocations; and again when the size of a demonstration is known.
-        let fits = |numbers: usize| {
-            budget::training(config, (&whole, &tensors), (env.spec(), numbers), threads, place)
-        };
+        let fits =
+            |numbers: usize| budget::fits(config, (&whole, &tensors), (env.spec(), numbers), threads, place);
         fits(0)?;
         let agent = agent_section.build()?;
         let fresh = initial::fresh(&recipe.init, &name, &settings)?;

@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 
 use foveate_core::hint::{Choice, Hint, Setting};
 use foveate_envs::registry::EnvRequest;
+use foveate_registry::{WORLDS, WRAP, default_world};
 
 use crate::config::whole_paths;
 use crate::error::RunError;
 use crate::suggest;
-use crate::worlds::{WORLDS, WRAP, default_world};
 
 /// Whether a file may set this option of a world that the command line names: an option that selects no code
 /// and opens no file.

@@ -4,11 +4,13 @@
 //! configuration, a checksum, and notes on the origin of the weights. Nothing else is needed to run the
 //! agent.
 
+pub(crate) mod error;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use foveate_agents::registry;
-use foveate_core::hint::{Setting, Task};
+use foveate_core::hint::Setting;
 use foveate_core::{Agent, PolicyError, Tensor, TensorData, TensorShape};
 use foveate_envs::registry::EnvRequest;
 use serde::Deserialize;
@@ -24,6 +26,7 @@ use crate::replay::sha256_hex;
 use crate::suggest;
 use crate::tensors::{MAX_FILE, TensorFile, TensorsError};
 use crate::trust::FileWorld;
+pub use error::WeightsError;
 
 /// Identifies the file format and its version.
 const FORMAT: &str = "foveate-agent-1";
@@ -44,64 +47,6 @@ pub struct AgentFile {
     /// Threads that divide the work on one picture in agents made by [`AgentFile::agent`]; not part of the
     /// file.
     pub image_threads: usize,
-}
-
-/// The errors of a broken or unsupported weight file, beyond those of its [container](crate::tensors).
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum WeightsError {
-    /// A SafeTensors file of another program, or another kind of file of this program.
-    #[error(
-        "this safetensors file holds no agent of ours ({found}); give one that {} or {} wrote",
-        Task::Train,
-        Task::Import
-    )]
-    Foreign {
-        /// The declared format.
-        found: String,
-    },
-    /// A metadata key is missing.
-    #[error("its metadata lacks {key:?}; the file is broken, fetch it again")]
-    MissingKey {
-        /// The missing key.
-        key: &'static str,
-    },
-    /// The configuration is not valid JSON.
-    #[error("its configuration cannot be read ({why}); the file is broken, fetch it again")]
-    Config {
-        /// Why.
-        why: String,
-    },
-    /// A tensor of the agent is missing in the file.
-    #[error("tensor {name:?} is missing; the file is broken, fetch it again")]
-    MissingTensor {
-        /// The tensor.
-        name: String,
-    },
-    /// A tensor in the file does not belong to the agent.
-    #[error("tensor {name:?} does not belong to this agent; the file is broken, fetch it again")]
-    ForeignTensor {
-        /// The tensor.
-        name: String,
-    },
-    /// A tensor whose shape or type differs from the configuration.
-    #[error(
-        "tensor {name:?} is {given}, its configuration says {wanted}; the file is broken, fetch it again"
-    )]
-    Shape {
-        /// The tensor.
-        name: String,
-        /// Expected type and shape.
-        wanted: String,
-        /// Actual type and shape.
-        given: String,
-    },
-    /// The checksum of the weights is wrong.
-    #[error("its weights are not those that were written (checksum); fetch it again")]
-    Checksum,
-    /// The agent cannot be built.
-    #[error("{0}")]
-    Agent(PolicyError),
 }
 
 /// SHA-256 of numbers as little-endian bytes.

@@ -163,11 +163,6 @@ pub fn mujoco() -> Mujoco {
     }
 }
 
-/// Whether every copy of the world `id` may have its own process.
-pub(crate) fn has_process(id: &str) -> bool {
-    WORLDS.get(id).is_some_and(|world| world.has_process)
-}
-
 /// Checks that a world has a picture for an agent that needs one.
 ///
 /// # Errors

@@ -37,7 +37,7 @@ impl ActorCriticStudent {
     /// A student of zero weights on the fastest instruction set of this processor.
     ///
     /// # Errors
-    /// When the configuration makes no sense; see [`AgentConfig::check`](crate::registry::AgentConfig::check).
+    /// When the configuration makes no sense; see [`AgentConfig::check`](crate::descriptor::AgentConfig::check).
     pub fn new(config: &ActorCriticConfig) -> Result<Self, PolicyError> {
         let nodes = Arc::new(config.build()?);
         Ok(ActorCriticStudent {

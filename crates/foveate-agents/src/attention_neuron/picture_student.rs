@@ -22,8 +22,8 @@ use foveate_kernels::patch_codes::{CodesGradient, CodesLearner};
 use super::layers_learner::LayersLearner;
 use super::pictures::{PictureConfig, packed_len, unpack_patches};
 use super::queries;
+use crate::descriptor::AgentConfig;
 use crate::params::Params;
-use crate::registry::AgentConfig;
 use crate::student::{check_lengths, chosen, scaled};
 
 /// Learns all tensors. Those that change no action have a gradient of 0: `key.bias`, the columns of `key.weight` for the

@@ -28,8 +28,8 @@ use crate::attention_neuron::heads::{Head, HeadConfig, HeadMemory};
 use crate::attention_neuron::picture_student::PictureStudent;
 use crate::attention_neuron::{Senses, queries};
 use crate::config::{MAX_HIDDEN, MAX_SIDE, Scale, bad, check_actions, check_params, to_units, within};
+use crate::descriptor::{self, AgentConfig, Init, PictureView};
 use crate::params::{Params, forward_params};
-use crate::registry::{self, AgentConfig, Init, PictureView};
 use crate::student::LstmStudent;
 
 /// Most pictures of a stack.
@@ -306,7 +306,7 @@ impl AgentConfig for PictureConfig {
     /// Factors behind a normalisation start at 1 and offsets at 0, as in PyTorch.
     fn initial_params(&self, init: Init, seed: Seed) -> Vec<f32> {
         let tensors = self.tensors();
-        let mut params = registry::draw(&tensors, init, seed);
+        let mut params = descriptor::draw(&tensors, init, seed);
         let mut rest = &mut params[..];
         for tensor in &tensors {
             let (numbers, behind) = rest.split_at_mut(tensor.len());
@@ -729,9 +729,9 @@ impl Policy for PictureAgent {
 /// Reads the settings of an agent that senses a picture.
 ///
 /// # Errors
-/// As [`registry::read`].
+/// As [`descriptor::read`].
 pub(super) fn read(config: &Value) -> Result<Box<dyn AgentConfig>, PolicyError> {
-    registry::read::<PictureConfig>(config)
+    descriptor::read::<PictureConfig>(config)
 }
 
 /// The settings for a world with a picture of this shape.

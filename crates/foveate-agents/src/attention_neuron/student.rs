@@ -14,8 +14,8 @@ use foveate_kernels::sensory::gradient::{Between, Learner};
 use super::queries;
 use super::vectors::{Scores, VectorConfig};
 use crate::config::{MAX_PARAMS, bad};
+use crate::descriptor::AgentConfig;
 use crate::params::Params;
-use crate::registry::AgentConfig;
 use crate::student::{check_lengths, scaled};
 
 /// Learns all tensors but `lstm.bias_hh`.

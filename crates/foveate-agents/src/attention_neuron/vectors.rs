@@ -23,8 +23,8 @@ use crate::config::{
     within,
 };
 use crate::controller::{Controller, ControllerConfig, ControllerState, MAX_LAYERS};
+use crate::descriptor::AgentConfig;
 use crate::params::{Params, forward_params};
-use crate::registry::AgentConfig;
 
 /// Hyper-parameters of an AttentionNeuron on numbers. The defaults are those of the published CartPole agent.
 ///

@@ -17,8 +17,9 @@ use super::{ImplicitAttentionConfig, read_sensors};
 use crate::bottleneck::{self, Bottleneck, BottleneckConfig, BottleneckScratch};
 use crate::config::{MAX_SENSORS, bad, check_actions, check_params, to_units, within};
 use crate::controller::{Controller, ControllerConfig, ControllerState};
+use crate::descriptor::{self, AgentConfig, AgentDescriptor, Init, Sees};
+use crate::fit;
 use crate::params::{Params, forward_params};
-use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
 
 /// Longest duration of a command in control steps.
 const MAX_DURATION: usize = 100_000;
@@ -357,10 +358,10 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     name: "iap-hierarchical",
     summary: "a high level looks and commands, a low level acts on command and sensors (Choromanski et al. 2021)",
     sees: Sees::Picture,
-    read: registry::read::<HierarchicalAttentionConfig>,
+    read: descriptor::read::<HierarchicalAttentionConfig>,
     fit: |spec, _| {
         let actions = spec.action.bounds();
-        let Some((image, stride)) = registry::picture(spec) else { return json!({ "actions": actions }) };
+        let Some((image, stride)) = fit::picture(spec) else { return json!({ "actions": actions }) };
         json!({ "high": { "image": image, "stride": stride }, "actions": actions })
     },
     published: &[],

@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 
 use super::{AttentionNode, Divisor, Halves, QNetworkConfig, Relational};
 use crate::config::{bad, check_params};
+use crate::descriptor::{self, AgentConfig, AgentDescriptor, Init, Sees};
 use crate::params::{Params, forward_params};
-use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
 
 pub use student::RelationalStudent;
 
@@ -382,7 +382,7 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     name: "relational",
     summary: "values of actions from cells that attend to each other, for grid worlds; learns by gradients",
     sees: Sees::Grid,
-    read: registry::read::<QNetworkConfig>,
+    read: descriptor::read::<QNetworkConfig>,
     fit: |spec, _| {
         let actions = spec.action.len();
         match spec.observation {

@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 use super::choices::ChoiceScratch;
 use super::{AttentionNode, Relational, digits, digits_baseline};
 use crate::config::{bad, check_actions};
+use crate::descriptor::{self, AgentConfig, AgentDescriptor, Init, Sees};
 use crate::params::Params;
 use crate::probabilities::probabilities;
-use crate::registry::{self, AgentConfig, AgentDescriptor, Init, Sees};
 use crate::student::check_lengths;
 
 /// Width and height of a picture.
@@ -345,7 +345,7 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
     name: "classifier",
     summary: "classifies digits of 28 x 28 pixels: a relational module, or a convolutional network to compare with",
     sees: Sees::Picture,
-    read: registry::read::<ClassifierConfig>,
+    read: descriptor::read::<ClassifierConfig>,
     fit: |spec, _| json!({ "actions": spec.action.bounds() }),
     published: &[],
 };

@@ -35,7 +35,7 @@ impl S3taStudent {
     /// A student of zero weights on the fastest instruction set of this processor.
     ///
     /// # Errors
-    /// When the configuration makes no sense; see [`AgentConfig::check`](crate::registry::AgentConfig::check).
+    /// When the configuration makes no sense; see [`AgentConfig::check`](crate::descriptor::AgentConfig::check).
     pub fn new(config: &S3taConfig) -> Result<Self, PolicyError> {
         let nodes = Arc::new(network::build(config)?);
         let params = Params::zeros(nodes.net.tensors().to_vec());

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use foveate_core::{Image, ImageBuf, Rng, Seed};
 
-use super::operator::{Moment, Operator, Picture};
-use super::plan::KnobValue;
+use super::operator::{KnobValue, Moment, Operator, Picture};
 
 /// What is shown behind the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

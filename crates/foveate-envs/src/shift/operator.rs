@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use foveate_core::{Action, ActionBuf, ActionSpace, Image, ImageBuf, Seed};
 
-use super::plan::KnobValue;
-pub use super::senses::{Sensor, Sensors};
+pub use super::sensors::{Sensor, Sensors};
 
 /// Changes observations or actions. It may keep state, but does not allocate after it was made.
 pub trait Operator: BoxedClone + Send {
@@ -113,4 +112,19 @@ impl Picture<'_> {
             }
         }
     }
+}
+
+/// The value of a parameter of a shift.
+#[derive(Debug, Clone, PartialEq)]
+pub enum KnobValue {
+    /// The operator decides.
+    Auto,
+    /// A number.
+    Number(f64),
+    /// A colour.
+    Color([u8; 3]),
+    /// A folder of pictures, and the pictures once they are loaded.
+    Folder(String, Arc<Vec<ImageBuf>>),
+    /// A picture file, and its one picture once it is loaded.
+    File(String, Arc<Vec<ImageBuf>>),
 }

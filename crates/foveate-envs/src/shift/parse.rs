@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use foveate_core::EnvError;
 
-use super::catalogue::{Kind, Knob};
+use super::descriptor::{Kind, Knob};
 use super::plan::{KnobValue, MAX_SEVERITY, Shift};
 
 /// Most shifts in a plan.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use foveate_core::{EnvError, EnvSpec, ImageBuf};
 
-use super::catalogue::{ShiftDescriptor, find};
+use super::catalogue::find;
+use super::descriptor::{Kind, ShiftDescriptor};
+pub use super::operator::KnobValue;
 use super::parse;
 
 /// The highest severity; 0 is no shift at all.
@@ -20,21 +22,6 @@ pub struct Shift {
     from: u64,
     until: Option<u64>,
     settings: Vec<KnobValue>,
-}
-
-/// The value of a parameter of a shift.
-#[derive(Debug, Clone, PartialEq)]
-pub enum KnobValue {
-    /// The operator decides.
-    Auto,
-    /// A number.
-    Number(f64),
-    /// A colour.
-    Color([u8; 3]),
-    /// A folder of pictures, and the pictures once they are loaded.
-    Folder(String, Arc<Vec<ImageBuf>>),
-    /// A picture file, and its one picture once it is loaded.
-    File(String, Arc<Vec<ImageBuf>>),
 }
 
 /// Pictures that are not loaded.
@@ -231,10 +218,8 @@ impl Plan {
 
     /// The shifts that see the world's own picture, before wrappers change it, and all others; both in their order.
     pub fn split_at_wrappers(self) -> (Plan, Plan) {
-        let (before, after) = self
-            .0
-            .into_iter()
-            .partition(|shift| shift.info.knobs.iter().any(|knob| knob.kind == super::catalogue::Kind::File));
+        let (before, after) =
+            self.0.into_iter().partition(|shift| shift.info.knobs.iter().any(|knob| knob.kind == Kind::File));
         (Plan(before), Plan(after))
     }
 }

@@ -5,7 +5,8 @@ use foveate_core::{
     PRESENT, Parts, PixelShape, Pixels, SENSORS, Seed, StateEdit, Step, StepDerivatives,
 };
 
-use super::catalogue::{Kind, SHIFTS, Senses, ShiftDescriptor, Target};
+use super::catalogue::SHIFTS;
+use super::descriptor::{Kind, Senses, ShiftDescriptor, Target};
 use super::operator::{Moment, Operator, Picture, Sensors};
 use super::parse::bad;
 use super::plan::{KnobValue, Plan, Shift};
