@@ -21,7 +21,7 @@ use std::path::Path;
 use foveate_core::Threads;
 use foveate_kernels::dense::{self, Dense};
 use foveate_kernels::kernel_vote::{Elementwise, FeatureMap, KernelVotes, PairVotes, Positive};
-use foveate_kernels::lstm::{Cell, CellState, CellWeights};
+use foveate_kernels::lstm::{CellState, CellWeights, LstmCell};
 use foveate_kernels::near_vote::NearVotes;
 use foveate_kernels::project::{Linear, Projector, Scales, Strip};
 use foveate_kernels::top_k::top_k;
@@ -75,7 +75,7 @@ struct Forward {
     height: usize,
     width: usize,
     inputs: Vec<f32>,
-    cell: Cell,
+    cell: LstmCell,
     state: CellState,
     output: Dense,
     actions: Vec<f32>,
@@ -115,7 +115,7 @@ impl Forward {
         let (hh, rest) = rest.split_at(4 * HIDDEN * HIDDEN);
         let (bias_ih, rest) = rest.split_at(4 * HIDDEN);
         let (bias_hh, rest) = rest.split_at(4 * HIDDEN);
-        let (mut cell, mut output) = (Cell::new(inputs, HIDDEN), Dense::new(HIDDEN, ACTIONS));
+        let (mut cell, mut output) = (LstmCell::new(inputs, HIDDEN), Dense::new(HIDDEN, ACTIONS));
         cell.set(CellWeights { weight_ih: ih, weight_hh: hh, bias_ih, bias_hh });
         let (weight, bias) = rest.split_at(ACTIONS * HIDDEN);
         output.set(Linear { weight, bias });

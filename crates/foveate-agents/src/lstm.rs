@@ -2,7 +2,7 @@
 
 use foveate_kernels::Level;
 use foveate_kernels::dense::{self, Dense};
-use foveate_kernels::lstm::{Cell, CellState, CellWeights};
+use foveate_kernels::lstm::{CellState, CellWeights, LstmCell};
 use foveate_kernels::project::Linear;
 
 /// What the controller remembers: h and c.
@@ -11,14 +11,14 @@ pub type LstmState = CellState;
 /// An LSTM of one layer; its output, through a linear layer and tanh, is the raw action in −1 ..= 1.
 #[derive(Debug, Clone)]
 pub struct LstmController {
-    cell: Cell,
+    cell: LstmCell,
     output: Dense,
 }
 
 impl LstmController {
     /// A controller of zeros.
     pub fn new(inputs: usize, hidden: usize, actions: usize) -> Self {
-        LstmController { cell: Cell::new(inputs, hidden), output: Dense::new(hidden, actions) }
+        LstmController { cell: LstmCell::new(inputs, hidden), output: Dense::new(hidden, actions) }
     }
 
     /// Takes new weights.

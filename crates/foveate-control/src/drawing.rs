@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use foveate_core::ImageBuf;
-use foveate_mujoco::{Camera, Data, Model, MujocoError, View};
+use foveate_mujoco::{Camera, Data, Model, MujocoError, SceneView};
 use foveate_render::{RenderError, RenderSettings, Renderer, Scene};
 
 use crate::eye::sky;
@@ -22,7 +22,7 @@ pub(crate) enum Failure {
 
 /// A camera and what draws its pictures.
 pub(crate) struct Drawing {
-    view: View,
+    view: SceneView,
     scene: Scene,
     renderer: Renderer,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Drawing {
 impl Drawing {
     pub(crate) fn new(model: &Model, camera: Camera, renderer: Renderer) -> Result<Self, MujocoError> {
         let scene = Scene { sky: Some(sky()), ..Scene::default() };
-        Ok(Drawing { view: View::new(model, camera)?, scene, renderer })
+        Ok(Drawing { view: SceneView::new(model, camera)?, scene, renderer })
     }
 
     /// Draws into `rgb`.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use foveate_core::GazePoint;
-use foveate_mujoco::{Data, Kind, Model, MujocoError, View};
+use foveate_mujoco::{Data, Kind, Model, MujocoError, SceneView};
 use foveate_render::{CubeMap, Geom, RenderSettings, Renderer, Scene, Shape, SkyGradient};
 
 use crate::distractions::Distractions;
@@ -12,7 +12,7 @@ use crate::task::Task;
 
 /// The camera of a task and what draws its pictures.
 pub(crate) struct Eye {
-    view: View,
+    view: SceneView,
     pub(crate) scene: Scene,
     renderer: Renderer,
     /// The number of the geom that stands for the target.
@@ -33,7 +33,7 @@ impl Eye {
     fn with(model: &Model, task: &Task, renderer: Renderer) -> Result<Self, Failure> {
         let camera = model.camera(task.scenery.camera)?;
         let target = task.scenery.placed_target.map(|name| model.id(Kind::Geom, name)).transpose()?;
-        let view = View::new(model, camera)?;
+        let view = SceneView::new(model, camera)?;
         Ok(Eye { view, scene: Scene { sky: Some(sky()), ..Scene::default() }, renderer, target })
     }
 

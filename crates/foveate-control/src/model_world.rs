@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use foveate_core::{
     Action, ActionSpace, Env, EnvError, EnvSpec, Fact, ImageBuf, Observation, Rng, Seed, Step,
 };
-use foveate_mujoco::{Camera, Data, Keyframe, Model, MujocoError, Sensor, View};
+use foveate_mujoco::{Camera, Data, Keyframe, Model, MujocoError, SceneView, Sensor};
 use foveate_render::{RenderError, RenderSettings, Renderer, Scene};
 
 use crate::drawing::{Drawing, Failure};
@@ -269,7 +269,7 @@ impl ModelWorld {
             return Ok(0);
         }
         let model = self.data.model();
-        let mut view = View::new(model, camera(model, &self.config)?)?;
+        let mut view = SceneView::new(model, camera(model, &self.config)?)?;
         let mut data = self.data.copied()?;
         data.forward()?;
         Ok(view.fill(&mut data, &mut Scene::default())?)

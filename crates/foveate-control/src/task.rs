@@ -1,6 +1,6 @@
 //! What a task is, and the list of all.
 
-use foveate_mujoco::{Body, Data, MujocoError, Sensor, View};
+use foveate_mujoco::{Body, Data, MujocoError, SceneView, Sensor};
 
 use crate::random::RandomState;
 use crate::tasks;
@@ -70,7 +70,7 @@ pub(crate) struct Parts<'a> {
 pub(crate) struct Handles {
     pub(crate) bodies: Vec<Body>,
     pub(crate) sensors: Vec<Sensor>,
-    pub(crate) contacts: View,
+    pub(crate) contacts: SceneView,
 }
 
 impl Handles {
@@ -79,7 +79,7 @@ impl Handles {
         Ok(Handles {
             bodies: task.bodies.iter().map(|name| model.body(name)).collect::<Result<_, _>>()?,
             sensors: task.reads.iter().map(|name| data.sensor(name)).collect::<Result<_, _>>()?,
-            contacts: View::of_contacts(&model)?,
+            contacts: SceneView::of_contacts(&model)?,
         })
     }
 }

@@ -10,10 +10,10 @@
 //!
 //! ```
 //! use foveate_kernels::Level;
-//! use foveate_kernels::conv_gradient::{ConvGradient, Shape};
+//! use foveate_kernels::conv_gradient::{ConvGradient, ConvShape};
 //!
 //! // One row of two pixels with eight channels, seen by one filter of one pixel.
-//! let shape = Shape { from: [1, 2], channels: 8, kernel: [1, 1], stride: [1, 1], to: [1, 2], filters: 1 };
+//! let shape = ConvShape { from: [1, 2], channels: 8, kernel: [1, 1], stride: [1, 1], to: [1, 2], filters: 1 };
 //! let (x, dy) = ([[1.0; 8], [2.0; 8]].concat(), [3.0, 0.5]);
 //! let mut d_weight = [0.0; 8];
 //! ConvGradient::default().add_weight(Level::best(), shape, &x, &dy, &mut d_weight);
@@ -26,7 +26,7 @@ use crate::lanes::{Block, Isa, Task, flat, flat_mut};
 
 /// Sizes of a convolution without padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
+pub struct ConvShape {
     /// Height and width of the picture.
     pub from: [usize; 2],
     /// Numbers in a pixel.
@@ -41,7 +41,7 @@ pub struct Shape {
     pub filters: usize,
 }
 
-impl Shape {
+impl ConvShape {
     /// Numbers in a row of the kernel.
     pub const fn row(&self) -> usize {
         self.kernel[1] * self.channels
@@ -115,8 +115,15 @@ impl ConvGradient {
     /// picture `x` and the gradient `dy` with respect to the output, `[rows, columns, filters]`.
     ///
     /// # Panics
-    /// When a length is wrong, or the shape does not [suit](Shape::suits).
-    pub fn add_weight(&mut self, level: Level, shape: Shape, x: &[f32], dy: &[f32], d_weight: &mut [f32]) {
+    /// When a length is wrong, or the shape does not [suit](ConvShape::suits).
+    pub fn add_weight(
+        &mut self,
+        level: Level,
+        shape: ConvShape,
+        x: &[f32],
+        dy: &[f32],
+        d_weight: &mut [f32],
+    ) {
         shape.check([x.len(), dy.len(), d_weight.len()]);
         self.reserve(shape.lens(), shape.filters);
         level.run(Weight { shape, x, dy, to: d_weight, lists: self });
@@ -126,7 +133,14 @@ impl ConvGradient {
     ///
     /// # Panics
     /// As [`ConvGradient::add_weight`].
-    pub fn add_picture(&mut self, level: Level, shape: Shape, weight: &[f32], dy: &[f32], dx: &mut [f32]) {
+    pub fn add_picture(
+        &mut self,
+        level: Level,
+        shape: ConvShape,
+        weight: &[f32],
+        dy: &[f32],
+        dx: &mut [f32],
+    ) {
         shape.check([dx.len(), dy.len(), weight.len()]);
         self.reserve(shape.lens(), shape.to[1] * (shape.to[0] + 1));
         level.run(Picture { shape, weight, dy, dx, lists: self });
@@ -214,7 +228,7 @@ fn chain_of<I: Isa, L: Register>(
 }
 
 struct Weight<'a> {
-    shape: Shape,
+    shape: ConvShape,
     x: &'a [f32],
     dy: &'a [f32],
     to: &'a mut [f32],
@@ -238,7 +252,7 @@ impl Weight<'_> {
     #[inline(always)]
     fn with<I: Isa, L: Register>(self, isa: I) {
         let Weight { shape, x, dy, to: d_weight, lists: ConvGradient { entries, starts, copy } } = self;
-        let Shape { from, channels, kernel, stride, to: [rows, columns], filters } = shape;
+        let ConvShape { from, channels, kernel, stride, to: [rows, columns], filters } = shape;
         let (wide, row) = (from[1] * channels, shape.row());
         let together = (CACHED / (wide * stride[0])).clamp(1, rows);
         flat_mut(copy)[..x.len()].copy_from_slice(x);
@@ -279,7 +293,7 @@ impl Weight<'_> {
 }
 
 struct Picture<'a> {
-    shape: Shape,
+    shape: ConvShape,
     weight: &'a [f32],
     dy: &'a [f32],
     dx: &'a mut [f32],
@@ -303,7 +317,7 @@ impl Picture<'_> {
     #[inline(always)]
     fn with<I: Isa, L: Register>(self, isa: I) {
         let Picture { shape, weight, dy, dx, lists: ConvGradient { entries, starts, copy } } = self;
-        let Shape { from, channels, kernel, stride, to: [rows, columns], filters } = shape;
+        let ConvShape { from, channels, kernel, stride, to: [rows, columns], filters } = shape;
         let (wide, row) = (from[1] * channels, shape.row());
         // The rows of the kernel one after the other, each of all filters.
         let slice = filters * row;
@@ -357,14 +371,14 @@ impl Picture<'_> {
 mod tests {
     use super::*;
 
-    const SHAPES: [Shape; 6] = [
-        Shape { from: [25, 25], channels: 16, kernel: [4, 4], stride: [1, 1], to: [22, 22], filters: 20 },
-        Shape { from: [7, 6], channels: 20, kernel: [4, 4], stride: [1, 1], to: [4, 3], filters: 30 },
-        Shape { from: [9, 8], channels: 10, kernel: [3, 4], stride: [1, 1], to: [7, 5], filters: 3 },
-        Shape { from: [10, 11], channels: 4, kernel: [3, 2], stride: [2, 3], to: [4, 4], filters: 7 },
-        Shape { from: [3, 9], channels: 24, kernel: [2, 7], stride: [3, 1], to: [1, 3], filters: 2 },
+    const SHAPES: [ConvShape; 6] = [
+        ConvShape { from: [25, 25], channels: 16, kernel: [4, 4], stride: [1, 1], to: [22, 22], filters: 20 },
+        ConvShape { from: [7, 6], channels: 20, kernel: [4, 4], stride: [1, 1], to: [4, 3], filters: 30 },
+        ConvShape { from: [9, 8], channels: 10, kernel: [3, 4], stride: [1, 1], to: [7, 5], filters: 3 },
+        ConvShape { from: [10, 11], channels: 4, kernel: [3, 2], stride: [2, 3], to: [4, 4], filters: 7 },
+        ConvShape { from: [3, 9], channels: 24, kernel: [2, 7], stride: [3, 1], to: [1, 3], filters: 2 },
         // More rows of pixels than windows reach, and windows that are pixels.
-        Shape { from: [4, 3], channels: 32, kernel: [1, 1], stride: [2, 1], to: [2, 3], filters: 5 },
+        ConvShape { from: [4, 3], channels: 32, kernel: [1, 1], stride: [2, 1], to: [2, 3], filters: 5 },
     ];
 
     fn numbers(n: usize, seed: u64) -> Vec<f32> {
@@ -378,8 +392,8 @@ mod tests {
     }
 
     /// The gradients with respect to the weight and the picture, added to ones, in double precision.
-    fn exact(shape: Shape, x: &[f32], weight: &[f32], dy: &[f32]) -> [Vec<f64>; 2] {
-        let Shape { from, channels: c, kernel, stride, to, filters } = shape;
+    fn exact(shape: ConvShape, x: &[f32], weight: &[f32], dy: &[f32]) -> [Vec<f64>; 2] {
+        let ConvShape { from, channels: c, kernel, stride, to, filters } = shape;
         let (mut d_weight, mut dx) = (vec![1.0; weight.len()], vec![1.0; x.len()]);
         for (at, &dy) in dy.iter().enumerate() {
             let (y, column, filter) = (at / filters / to[1], at / filters % to[1], at % filters);
@@ -464,7 +478,7 @@ mod tests {
     #[test]
     fn zeros_add_nothing_and_nan_is_seen() {
         let shape =
-            Shape { from: [1, 2], channels: 8, kernel: [1, 1], stride: [1, 1], to: [1, 2], filters: 1 };
+            ConvShape { from: [1, 2], channels: 8, kernel: [1, 1], stride: [1, 1], to: [1, 2], filters: 1 };
         let x = [[f32::INFINITY; 8], [2.0; 8]].concat();
         let mut lists = ConvGradient::default();
         let mut d_weight = [1.0; 8];
@@ -490,14 +504,14 @@ mod tests {
     #[test]
     #[should_panic(expected = "windows inside the picture")]
     fn windows_must_lie_in_the_picture() {
-        let shape = Shape { from: [2, 2], ..SHAPES[5] };
+        let shape = ConvShape { from: [2, 2], ..SHAPES[5] };
         ConvGradient::default().add_weight(Level::best(), shape, &[], &[], &mut []);
     }
 
     #[test]
     #[should_panic(expected = "rows of a kernel that fill registers")]
     fn rows_must_fill_registers() {
-        let shape = Shape { channels: 3, ..SHAPES[5] };
+        let shape = ConvShape { channels: 3, ..SHAPES[5] };
         ConvGradient::default().add_picture(Level::best(), shape, &[], &[], &mut []);
     }
 }

@@ -6,7 +6,7 @@ use crate::lanes::{Block, Isa, Lanes, Task, flat, sigmoid, tanh};
 
 /// The packed weights of the cell.
 #[derive(Debug, Clone)]
-pub struct Cell {
+pub struct LstmCell {
     inputs: usize,
     hidden: usize,
     /// `[hidden / 16, inputs + hidden, 4 gates, 16]`
@@ -61,11 +61,11 @@ impl CellState {
     }
 }
 
-impl Cell {
+impl LstmCell {
     /// A cell with all weights zero.
     pub fn new(inputs: usize, hidden: usize) -> Self {
         let blocks = hidden.div_ceil(16);
-        Cell {
+        LstmCell {
             inputs,
             hidden,
             weights: vec![[Block::default(); 4]; blocks * (inputs + hidden)],
@@ -138,7 +138,7 @@ impl Cell {
 }
 
 struct Step<'a> {
-    cell: &'a Cell,
+    cell: &'a LstmCell,
     x: &'a [f32],
     state: &'a mut CellState,
 }
@@ -186,7 +186,7 @@ mod tests {
             let (a, b) = (numbers(4 * hidden * inputs, 1), numbers(4 * hidden * hidden, 2));
             let (c, d) = (numbers(4 * hidden, 3), numbers(4 * hidden, 4));
             let weights = CellWeights { weight_ih: &a, weight_hh: &b, bias_ih: &c, bias_hh: &d };
-            let mut cell = Cell::new(inputs, hidden);
+            let mut cell = LstmCell::new(inputs, hidden);
             cell.set(weights);
             let mut first: Option<Vec<f32>> = None;
             for level in Level::available() {

@@ -27,7 +27,7 @@ pub struct Places<'a> {
 
 /// Sizes of a convolution of 3 × 3 pixels, with zeros around the picture, at every pixel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
+pub struct WinogradShape {
     /// Rows of a picture.
     pub height: usize,
     /// Pixels of a row.
@@ -38,7 +38,7 @@ pub struct Shape {
     pub outputs: usize,
 }
 
-impl Shape {
+impl WinogradShape {
     /// Rows and columns of tiles of a picture.
     pub const fn tiles(self) -> [usize; 2] {
         [self.height.div_ceil(2), self.width.div_ceil(2)]
@@ -53,7 +53,7 @@ impl Shape {
     ///
     /// * `pixels`: transformed tiles, `[16, pictures · tiles, channels]`
     /// * `filters`: transformed filters, `[16, outputs, channels]`
-    /// * `room`: scratch space of [`Shape::room`] numbers or more
+    /// * `room`: scratch space of [`WinogradShape::room`] numbers or more
     ///
     /// # Panics
     /// When the sizes do not fit together, or there are fewer than 32 outputs.
@@ -66,7 +66,7 @@ impl Shape {
         to: &mut [f32],
         room: &mut [f32],
     ) {
-        let Shape { height, width, channels, outputs } = self;
+        let WinogradShape { height, width, channels, outputs } = self;
         assert!(outputs >= MOST_TOGETHER, "{outputs} outputs, where {MOST_TOGETHER} are computed together");
         let picture = height * width * outputs;
         assert!(picture > 0 && to.len().is_multiple_of(picture), "numbers of whole pictures");
@@ -83,7 +83,7 @@ impl Shape {
 }
 
 struct Outputs<'a> {
-    of: Shape,
+    of: WinogradShape,
     tiles: usize,
     pixels: Places<'a>,
     filters: Places<'a>,
@@ -113,7 +113,7 @@ impl Outputs<'_> {
     #[allow(clippy::needless_range_loop, reason = "places, tiles and registers, several arrays at a time")]
     fn in_blocks<I: Isa, L: Register, const R: usize>(self, isa: I) {
         let Outputs { of, tiles, pixels, filters, bias, to, panel } = self;
-        let Shape { height, width, channels: c, outputs: n } = of;
+        let WinogradShape { height, width, channels: c, outputs: n } = of;
         let [down, across] = of.tiles();
         let together = REGISTERS * L::N;
         let mut sums = [[[L::splat(isa, 0.0); REGISTERS]; R]; PLACES];
@@ -221,8 +221,8 @@ mod tests {
     }
 
     /// The chains and the way back, written out.
-    fn plain(of: Shape, pixels: Places<'_>, filters: Places<'_>, bias: &[f32], to: &mut [f32]) {
-        let Shape { height, width, channels: c, outputs: n } = of;
+    fn plain(of: WinogradShape, pixels: Places<'_>, filters: Places<'_>, bias: &[f32], to: &mut [f32]) {
+        let WinogradShape { height, width, channels: c, outputs: n } = of;
         let [down, across] = of.tiles();
         for (i, y) in to.iter_mut().enumerate() {
             let (output, cell) = (i % n, i / n);
@@ -259,7 +259,7 @@ mod tests {
         for (height, width, channels, outputs, pictures) in
             [(1, 1, 1, 32, 1), (4, 6, 3, 40, 2), (5, 3, 17, 33, 3), (11, 11, 32, 128, 2), (2, 7, 40, 63, 25)]
         {
-            let of = Shape { height, width, channels, outputs };
+            let of = WinogradShape { height, width, channels, outputs };
             let tiles = pictures * of.tiles().iter().product::<usize>();
             let stride = |rows: usize| rows * channels + 5;
             let (pixels, filters) =
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "sixteen places")]
     fn all_sixteen_places_are_needed() {
-        let of = Shape { height: 2, width: 2, channels: 1, outputs: 32 };
+        let of = WinogradShape { height: 2, width: 2, channels: 1, outputs: 32 };
         let (pixels, filters) = (vec![0.0; 15], vec![0.0; 16 * 32]);
         let pixels = Places { numbers: &pixels, stride: 1 };
         let filters = Places { numbers: &filters, stride: 32 };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use foveate_core::{Env, ImageBuf, ObservationSpace};
 use foveate_envs::registry::EnvRequest;
-use foveate_envs::shift::{self, Kind, Plan, Shift};
+use foveate_envs::shift::{self, KnobKind, Plan, Shift};
 use foveate_explain::{attended_picture, attention_marks, effect_marks, overlay, sensor_names};
 use foveate_film::{Dial, Mark, PictureKind};
 use foveate_registry::{WORLDS, action_names};
@@ -440,7 +440,9 @@ impl Session {
             .collect();
         let shifts: Vec<Value> = shift::SHIFTS
             .iter()
-            .filter(|info| !info.knobs.iter().any(|knob| matches!(knob.kind, Kind::Folder | Kind::File)))
+            .filter(|info| {
+                !info.knobs.iter().any(|knob| matches!(knob.kind, KnobKind::Folder | KnobKind::File))
+            })
             .filter(|info| {
                 let shift = Shift::new(info.name, 3.0);
                 shift.and_then(|shift| Plan::new(vec![shift]).check(self.world.spec())).is_ok()

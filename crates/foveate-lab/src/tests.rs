@@ -159,7 +159,7 @@ fn undisturbed_it_is_the_evaluation() {
 #[test]
 fn every_shift_shows_at_once_and_changes_the_drive() {
     for info in shift::SHIFTS.iter() {
-        if info.knobs.iter().any(|knob| matches!(knob.kind, shift::Kind::Folder | shift::Kind::File))
+        if info.knobs.iter().any(|knob| matches!(knob.kind, shift::KnobKind::Folder | shift::KnobKind::File))
             || info.target == shift::Target::Senses(shift::Senses::Numbers)
         {
             continue;
@@ -392,8 +392,10 @@ fn what_cannot_be_had_changes_nothing() {
         page.refused(&command, wants);
     }
     for info in shift::SHIFTS.iter() {
-        for knob in
-            info.knobs.iter().filter(|knob| matches!(knob.kind, shift::Kind::Folder | shift::Kind::File))
+        for knob in info
+            .knobs
+            .iter()
+            .filter(|knob| matches!(knob.kind, shift::KnobKind::Folder | shift::KnobKind::File))
         {
             let text = format!("{}:3:{}=/etc", info.name, knob.name);
             page.refused(&json!({ "type": "set", "shifts": [text] }), "pages name no folders and no files");

@@ -3,7 +3,7 @@
 //! * [`Search`] finds the library, [`Library`] opens it and checks its version.
 //! * [`Model`] is a compiled model; simulations share it.
 //! * [`Data`] is one simulation: state, controls, steps, sensors.
-//! * [`View`] turns the state into a [`foveate_render::Scene`].
+//! * [`SceneView`] turns the state into a [`foveate_render::Scene`].
 //!
 //! A model of a stranger is compiled in a process of its own, with limits on memory and time: [`compiler`] says how a program starts
 //! one.
@@ -29,4 +29,4 @@ pub use error::MujocoError;
 pub use ffi::{Body, Library, Sensor};
 pub use locate::{Found, Search, VARIABLE};
 pub use model::{Camera, Keyframe, Kind, Model};
-pub use scene::View;
+pub use scene::SceneView;

@@ -14,31 +14,31 @@ const MOST_GEOMS: u16 = 2000;
 const MOST_LIGHTS: usize = 100;
 
 /// What a camera of a model shows, or how many contacts there are.
-pub struct View {
+pub struct SceneView {
     raw: RawScene,
     shadows: ShadowVolume,
     /// The texture of each material.
     textures: Vec<Option<Checker>>,
 }
 
-impl View {
+impl SceneView {
     /// The view of a camera.
     ///
     /// # Errors
     /// [`MujocoError::Failed`].
-    pub fn new(model: &Model, camera: Camera) -> Result<View, MujocoError> {
+    pub fn new(model: &Model, camera: Camera) -> Result<SceneView, MujocoError> {
         Self::of(model, Some(camera.0), MOST_GEOMS)
     }
 
-    /// A view of the contact points alone, for [`View::contacts`].
+    /// A view of the contact points alone, for [`SceneView::contacts`].
     ///
     /// # Errors
     /// [`MujocoError::Failed`].
-    pub fn of_contacts(model: &Model) -> Result<View, MujocoError> {
+    pub fn of_contacts(model: &Model) -> Result<SceneView, MujocoError> {
         Self::of(model, None, 200)
     }
 
-    fn of(model: &Model, camera: Option<i32>, most: u16) -> Result<View, MujocoError> {
+    fn of(model: &Model, camera: Option<i32>, most: u16) -> Result<SceneView, MujocoError> {
         let [clip, scale, extent] = model.raw.shadows();
         let shadows =
             ShadowVolume { directional_half_side: (clip * extent) as f32, spot_scale: scale as f32 };
@@ -46,10 +46,10 @@ impl View {
             is_there.then(|| Checker { repeat, uniform, ..Checker::default() })
         };
         let textures = model.raw.textures().into_iter().map(texture).collect();
-        Ok(View { raw: RawScene::new(&model.raw, camera, most)?, shadows, textures })
+        Ok(SceneView { raw: RawScene::new(&model.raw, camera, most)?, shadows, textures })
     }
 
-    /// Number of contacts of a [view of contacts](View::of_contacts), at most 200.
+    /// Number of contacts of a [view of contacts](SceneView::of_contacts), at most 200.
     ///
     /// # Errors
     /// [`MujocoError::Failed`] or [`MujocoError::Broken`].
@@ -93,9 +93,9 @@ impl View {
     }
 }
 
-impl std::fmt::Debug for View {
+impl std::fmt::Debug for SceneView {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("View").field("geoms", &self.raw.len()).finish_non_exhaustive()
+        f.debug_struct("SceneView").field("geoms", &self.raw.len()).finish_non_exhaustive()
     }
 }
 

@@ -106,7 +106,7 @@ impl Texture {
 
 /// A cell of a grid, split along a diagonal: the light on each half is linear.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cell {
+pub(crate) struct PlaneCell {
     /// The plane and the cell's numbers on it.
     key: [u32; 3],
     origin: [f32; 2],
@@ -118,13 +118,13 @@ pub(crate) struct Cell {
 
 /// Cells computed for this picture.
 #[derive(Debug, Clone)]
-pub(crate) struct Cells(Vec<Cell>);
+pub(crate) struct Cells(Vec<PlaneCell>);
 
 impl Cells {
     const COUNT: usize = 512;
 
     pub(crate) fn new() -> Cells {
-        let cell = Cell {
+        let cell = PlaneCell {
             key: [u32::MAX; 3],
             origin: [0.0; 2],
             inverse: [0.0; 2],
@@ -253,7 +253,13 @@ impl Plane {
 
     /// The light on a cell, computed for all passes.
     #[inline(always)]
-    fn cell<'a>(&self, number: [f32; 2], index: u32, lamps: &Lamps<'_>, cells: &'a mut Cells) -> &'a Cell {
+    fn cell<'a>(
+        &self,
+        number: [f32; 2],
+        index: u32,
+        lamps: &Lamps<'_>,
+        cells: &'a mut Cells,
+    ) -> &'a PlaneCell {
         let key = [index, number[0] as u32, number[1] as u32];
         let cell = &mut cells.0[Cells::slot(key)];
         if cell.key == key {

@@ -130,8 +130,8 @@ impl VectorConfig {
     }
 
     /// The sizes of its neurons.
-    pub(super) fn sizes(&self) -> sensory::Sizes {
-        sensory::Sizes {
+    pub(super) fn sizes(&self) -> sensory::SensorySizes {
+        sensory::SensorySizes {
             shared: self.actions.len(),
             hidden: self.key_dim,
             codes: self.codes,

@@ -4,7 +4,7 @@ use foveate_core::{EnvError, Registry};
 
 use super::background::{Background, Show};
 use super::background_image::BackgroundImage;
-use super::descriptor::{Kind, Knob, Senses, ShiftDescriptor, Target};
+use super::descriptor::{Knob, KnobKind, Senses, ShiftDescriptor, Target};
 use super::{action, blur, camera, color, dropout, noise, occlude, senses, timing};
 
 /// The operator called `name`.
@@ -18,19 +18,19 @@ pub(super) fn find(name: &str) -> Result<&'static ShiftDescriptor, EnvError> {
 }
 
 const fn share(name: &'static str, default: &'static str, about: &'static str) -> Knob {
-    Knob { name, kind: Kind::Number { low: 0.0, high: 1.0 }, default, about }
+    Knob { name, kind: KnobKind::Number { low: 0.0, high: 1.0 }, default, about }
 }
 
 const BEHIND: [Knob; 2] = [
     Knob {
         name: "key",
-        kind: Kind::Color,
+        kind: KnobKind::Color,
         default: "auto",
         about: "colour of the background as #rrggbb; auto takes the commonest of the picture at hand",
     },
     Knob {
         name: "tolerance",
-        kind: Kind::Number { low: 0.0, high: 255.0 },
+        kind: KnobKind::Number { low: 0.0, high: 255.0 },
         default: "40",
         about: "how far a channel may be from the key, 0 to 255",
     },
@@ -38,7 +38,7 @@ const BEHIND: [Knob; 2] = [
 
 const PATCH: Knob = Knob {
     name: "patch",
-    kind: Kind::Number { low: 1.0, high: 1024.0 },
+    kind: KnobKind::Number { low: 1.0, high: 1024.0 },
     default: "6",
     about: "side of a patch in pixels, of pictures; it must divide their width and height",
 };
@@ -124,7 +124,7 @@ pub static SHIFTS: Registry<ShiftDescriptor> = Registry::new(
                 share("y", "0.5", "centre from the top, share of the picture, 0 to 1"),
                 share("width", "auto", "share of the picture, 0 to 1; auto leaves it to the severity"),
                 share("height", "1", "share of the picture, 0 to 1"),
-                Knob { name: "color", kind: Kind::Color, default: "#000000", about: "#rrggbb" },
+                Knob { name: "color", kind: KnobKind::Color, default: "#000000", about: "#rrggbb" },
             ],
             make: |_, _| Box::new(occlude::Bar),
         },
@@ -142,7 +142,7 @@ pub static SHIFTS: Registry<ShiftDescriptor> = Registry::new(
                     "auto",
                     "diameter, share of the picture's width, 0 to 1; auto leaves it to the severity",
                 ),
-                Knob { name: "color", kind: Kind::Color, default: "#cc0000", about: "#rrggbb" },
+                Knob { name: "color", kind: KnobKind::Color, default: "#cc0000", about: "#rrggbb" },
             ],
             make: |_, _| Box::new(occlude::Blob),
         },
@@ -164,11 +164,11 @@ pub static SHIFTS: Registry<ShiftDescriptor> = Registry::new(
             knobs: &[
                 Knob {
                     name: "patch",
-                    kind: Kind::Number { low: 1.0, high: 96.0 },
+                    kind: KnobKind::Number { low: 1.0, high: 96.0 },
                     default: "8",
                     about: "side in pixels of a picture 96 wide, 1 to 96",
                 },
-                Knob { name: "color", kind: Kind::Color, default: "#000000", about: "#rrggbb" },
+                Knob { name: "color", kind: KnobKind::Color, default: "#000000", about: "#rrggbb" },
             ],
             make: |_, _| Box::new(dropout::Dropout),
         },
@@ -201,7 +201,7 @@ pub static SHIFTS: Registry<ShiftDescriptor> = Registry::new(
                 BEHIND[1],
                 Knob {
                     name: "folder",
-                    kind: Kind::Folder,
+                    kind: KnobKind::Folder,
                     default: "auto",
                     about: "PNG or JPEG files in the order of their numbers, or a GIF, over and over; auto draws drifting spots",
                 },
@@ -217,19 +217,19 @@ pub static SHIFTS: Registry<ShiftDescriptor> = Registry::new(
             knobs: &[
                 Knob {
                     name: "key",
-                    kind: Kind::Color,
+                    kind: KnobKind::Color,
                     default: "auto",
                     about: "colour of the background as #rrggbb; auto takes the two colours of CarRacing's classic grass",
                 },
                 Knob {
                     name: "tolerance",
-                    kind: Kind::Number { low: 0.0, high: 255.0 },
+                    kind: KnobKind::Number { low: 0.0, high: 255.0 },
                     default: "0",
                     about: "how far a channel may be from the key, 0 to 255",
                 },
                 Knob {
                     name: "file",
-                    kind: Kind::File,
+                    kind: KnobKind::File,
                     default: "",
                     about: "a PNG or JPEG file, as in background-image:5:file=sky.jpg; stretched to the picture's size",
                 },
@@ -290,7 +290,7 @@ pub static SHIFTS: Registry<ShiftDescriptor> = Registry::new(
             knobs: &[
                 Knob {
                     name: "every",
-                    kind: Kind::Number { low: 0.0, high: 1e9 },
+                    kind: KnobKind::Number { low: 0.0, high: 1e9 },
                     default: "0",
                     about: "steps until they are shuffled again; 0 keeps the order for the episode",
                 },
@@ -306,7 +306,7 @@ pub static SHIFTS: Registry<ShiftDescriptor> = Registry::new(
             amounts: [1.0, 2.0, 5.0, 10.0, 20.0],
             knobs: &[Knob {
                 name: "std",
-                kind: Kind::Number { low: 0.0, high: 1e6 },
+                kind: KnobKind::Number { low: 0.0, high: 1e6 },
                 default: "0.1",
                 about: "standard deviation",
             }],

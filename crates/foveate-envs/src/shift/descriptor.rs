@@ -59,7 +59,7 @@ pub struct Knob {
     /// What users type.
     pub name: &'static str,
     /// What it takes.
-    pub kind: Kind,
+    pub kind: KnobKind,
     /// Its default; `auto` leaves it to the operator.
     pub default: &'static str,
     /// What it is, in one line.
@@ -68,7 +68,7 @@ pub struct Knob {
 
 /// The type of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Kind {
+pub enum KnobKind {
     /// A number in `low..=high`.
     Number {
         /// Smallest.

@@ -42,7 +42,7 @@ mod shifted;
 mod timing;
 
 pub use catalogue::SHIFTS;
-pub use descriptor::{Kind, Knob, Senses, ShiftDescriptor, Target};
+pub use descriptor::{Knob, KnobKind, Senses, ShiftDescriptor, Target};
 pub use plan::{KnobValue, MAX_SEVERITY, MissingPictures, Plan, Shift};
 pub use sets::{SHIFT_SETS, ShiftSet};
 pub use shifted::Shifted;

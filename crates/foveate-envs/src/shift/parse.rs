@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use foveate_core::EnvError;
 
-use super::descriptor::{Kind, Knob};
+use super::descriptor::{Knob, KnobKind};
 use super::plan::{KnobValue, MAX_SEVERITY, Shift};
 
 /// Most shifts in a plan.
@@ -88,21 +88,21 @@ impl Knob {
             return Ok(KnobValue::Auto);
         }
         match self.kind {
-            Kind::Number { low, high } => {
+            KnobKind::Number { low, high } => {
                 let number = text.parse().ok().filter(|n| (low..=high).contains(n));
                 number.map(KnobValue::Number).ok_or_else(|| {
                     bad(shift, format!("{key} = {text:?} must be a number from {low} to {high}"))
                 })
             }
-            Kind::Color => color(text).map(KnobValue::Color).ok_or_else(|| {
+            KnobKind::Color => color(text).map(KnobValue::Color).ok_or_else(|| {
                 bad(shift, format!("{key} = {text:?} must be six hexadecimal digits, as in #cc0000"))
             }),
-            Kind::Folder if text.is_empty() => {
+            KnobKind::Folder if text.is_empty() => {
                 Err(bad(shift, format!("{key} is empty; name the folder with the pictures")))
             }
-            Kind::Folder => Ok(KnobValue::Folder(text.into(), Arc::default())),
+            KnobKind::Folder => Ok(KnobValue::Folder(text.into(), Arc::default())),
             // Without a name when it is at its default; building the world then says that the file is missing.
-            Kind::File => Ok(KnobValue::File(text.into(), Arc::default())),
+            KnobKind::File => Ok(KnobValue::File(text.into(), Arc::default())),
         }
     }
 

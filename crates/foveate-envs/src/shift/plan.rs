@@ -7,7 +7,7 @@ use std::sync::Arc;
 use foveate_core::{EnvError, EnvSpec, ImageBuf};
 
 use super::catalogue::find;
-use super::descriptor::{Kind, ShiftDescriptor};
+use super::descriptor::{KnobKind, ShiftDescriptor};
 pub use super::operator::KnobValue;
 use super::parse;
 
@@ -218,8 +218,10 @@ impl Plan {
 
     /// The shifts that see the world's own picture, before wrappers change it, and all others; both in their order.
     pub fn split_at_wrappers(self) -> (Plan, Plan) {
-        let (before, after) =
-            self.0.into_iter().partition(|shift| shift.info.knobs.iter().any(|knob| knob.kind == Kind::File));
+        let (before, after) = self
+            .0
+            .into_iter()
+            .partition(|shift| shift.info.knobs.iter().any(|knob| knob.kind == KnobKind::File));
         (Plan(before), Plan(after))
     }
 }

@@ -6,7 +6,7 @@ use foveate_core::{
 };
 
 use super::catalogue::SHIFTS;
-use super::descriptor::{Kind, Senses, ShiftDescriptor, Target};
+use super::descriptor::{KnobKind, Senses, ShiftDescriptor, Target};
 use super::operator::{Moment, Operator, Picture, Sensors};
 use super::parse::bad;
 use super::plan::{KnobValue, Plan, Shift};
@@ -397,7 +397,7 @@ pub(super) fn fit(plan: &Plan, spec: &EnvSpec) -> Result<(usize, bool), EnvError
             return Err(bad(name, why));
         }
         // What replaces colours of the world's own picture finds none in a grey one.
-        let by_color = shift.info().knobs.iter().any(|knob| knob.kind == Kind::File);
+        let by_color = shift.info().knobs.iter().any(|knob| knob.kind == KnobKind::File);
         if let Some(shape) = space.image().filter(|shape| by_color && shape.channels != 3) {
             let why = format!(
                 "it replaces colours, and the picture has {} bytes in a pixel; apply it before the wrappers",

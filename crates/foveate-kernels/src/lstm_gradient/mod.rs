@@ -19,7 +19,7 @@ use crate::Level;
 use crate::dense::Dense;
 use crate::gemm::{Gemm, View};
 use crate::lanes::{Block, Isa, Lanes, Task, flat, sigmoid, tanh};
-use crate::lstm::{Cell, CellState, CellWeights};
+use crate::lstm::{CellState, CellWeights, LstmCell};
 use crate::project::Linear;
 
 /// An LSTM followed by a linear layer and tanh, with its gradient. Contains its scratch space, which grows
@@ -29,7 +29,7 @@ pub struct Learner {
     inputs: usize,
     hidden: usize,
     actions: usize,
-    cell: Cell,
+    cell: LstmCell,
     output: Dense,
     /// `[hidden / 16, hidden / 16, 4 gates, 16 units, 16]`: from the units of the second block, through z,
     /// back to the h of the first.
@@ -120,7 +120,7 @@ impl Learner {
             inputs,
             hidden,
             actions,
-            cell: Cell::new(inputs, hidden),
+            cell: LstmCell::new(inputs, hidden),
             output: Dense::new(hidden, actions),
             back: blocks(units * units * 64),
             output_rows: blocks(actions * units),
@@ -353,7 +353,7 @@ impl Learner {
             rest[inputs / 16].0[inputs % 16] = 1.0;
             let (kept, next) = all_kept[t * units..(t + 2) * units].split_at_mut(units);
             for block in 0..units {
-                // As in `Cell::advance`, bit for bit.
+                // As in `LstmCell::advance`, bit for bit.
                 let [i, f, g, o] = cell.gates(isa, block, x, &flat(h)[..hidden]);
                 let (i, f, g, o) = (sigmoid(isa, i), sigmoid(isa, f), tanh(isa, g), sigmoid(isa, o));
                 let kept = &mut kept[block];

@@ -15,7 +15,7 @@ mod backward;
 #[cfg(test)]
 mod tests;
 
-use super::{Activation, Sizes};
+use super::{Activation, SensorySizes};
 use crate::Level;
 use crate::dense::Dense;
 use crate::lanes::{Block, Eight, Isa, Lanes, Task, exp2, flat, flat_mut, sigmoid, tanh};
@@ -55,7 +55,7 @@ const OTHERS: f32 = 0.1;
 /// sequence.
 #[derive(Debug, Clone)]
 pub struct Learner {
-    sizes: Sizes,
+    sizes: SensorySizes,
     sensors: usize,
     /// `[hidden / 8, told]`: both biases are added.
     cell: Vec<Gates>,
@@ -167,8 +167,8 @@ impl Learner {
     ///
     /// # Panics
     /// When a size is 0 or there is no layer.
-    pub fn new(sizes: Sizes, sensors: usize, layers: &[usize]) -> Self {
-        let Sizes { shared, hidden, codes, .. } = sizes;
+    pub fn new(sizes: SensorySizes, sensors: usize, layers: &[usize]) -> Self {
+        let SensorySizes { shared, hidden, codes, .. } = sizes;
         assert!(hidden > 0 && codes > 0 && sensors > 0, "hidden units, codes and sensors");
         assert!(!layers.is_empty() && layers.iter().all(|&units| units > 0), "layers");
         let (units, blocks) = (hidden.div_ceil(8), codes.div_ceil(16));
@@ -224,7 +224,7 @@ impl Learner {
     /// # Panics
     /// When a slice has the wrong length.
     pub fn set(&mut self, cell: CellWeights<'_>, scores: &[f32], bias: &[f32]) {
-        let Sizes { shared, hidden, codes, .. } = self.sizes;
+        let SensorySizes { shared, hidden, codes, .. } = self.sizes;
         let (inputs, width, units) = (shared + 1, width(self.sizes), hidden.div_ceil(8));
         assert_eq!(cell.weight_ih.len(), 4 * hidden * inputs, "weight_ih");
         assert_eq!(cell.weight_hh.len(), 4 * hidden * hidden, "weight_hh");
@@ -373,7 +373,7 @@ impl Learner {
     /// Converts the sums to PyTorch's layout.
     fn unpack(&mut self) {
         let Learner { sizes, layers, tape, gradient, .. } = self;
-        let Sizes { shared, hidden, codes, .. } = *sizes;
+        let SensorySizes { shared, hidden, codes, .. } = *sizes;
         let (inputs, width) = (shared + 1, width(*sizes));
         for row in 0..4 * hidden {
             let (gate, unit) = (row / hidden, row % hidden);
@@ -424,7 +424,7 @@ impl Layer {
 }
 
 /// Length of a row of [`Tape::told`].
-const fn width(sizes: Sizes) -> usize {
+const fn width(sizes: SensorySizes) -> usize {
     (sizes.hidden + 2 + sizes.shared).next_multiple_of(GROUP)
 }
 
@@ -554,7 +554,7 @@ impl Learner {
     /// Weights and message of step `t`.
     #[inline(always)]
     fn weigh<I: Isa>(&mut self, isa: I, t: usize, numbers: &[f32]) {
-        let Sizes { hidden, codes, activation, squash, .. } = self.sizes;
+        let SensorySizes { hidden, codes, activation, squash, .. } = self.sizes;
         let (blocks, width, sensors) = (codes.div_ceil(16), width(self.sizes), self.sensors);
         let Tape { told, weights, message, .. } = &mut self.tape;
         let rows = &told[(t + 1) * sensors * width..][..sensors * width];

@@ -42,7 +42,7 @@ impl Activation {
 
 /// The sizes of sensory neurons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sizes {
+pub struct SensorySizes {
     /// Numbers that all sensors share: A.
     pub shared: usize,
     /// Hidden units of the LSTM, the length of a key: H.
@@ -69,7 +69,7 @@ const MARGIN: usize = 16;
 /// The packed weights of all neurons.
 #[derive(Debug, Clone)]
 pub struct Neurons {
-    sizes: Sizes,
+    sizes: SensorySizes,
     /// `[hidden / 8]`: both biases, added.
     bias: Vec<Gates>,
     /// `[hidden / 8, shared]`
@@ -87,7 +87,7 @@ pub struct Neurons {
 /// The state of the neurons, and the results of the last step.
 #[derive(Debug, Clone)]
 pub struct Senses {
-    sizes: Sizes,
+    sizes: SensorySizes,
     sensors: usize,
     /// `[sensors, hidden / 8, 8]`
     h: Vec<Block>,
@@ -115,8 +115,8 @@ impl Neurons {
     ///
     /// # Panics
     /// When there are no hidden units or no codes.
-    pub fn new(sizes: Sizes) -> Self {
-        let Sizes { shared, hidden, codes, .. } = sizes;
+    pub fn new(sizes: SensorySizes) -> Self {
+        let SensorySizes { shared, hidden, codes, .. } = sizes;
         assert!(hidden > 0 && codes > 0, "hidden units and codes");
         let (units, blocks) = (hidden.div_ceil(8), codes.div_ceil(16));
         let zeros = |n: usize| vec![Gates::default(); n];
@@ -137,7 +137,7 @@ impl Neurons {
     /// # Panics
     /// When a slice has the wrong length.
     pub fn set(&mut self, cell: CellWeights<'_>, scores: &[f32], bias: &[f32]) {
-        let Sizes { shared, hidden, codes, activation, .. } = self.sizes;
+        let SensorySizes { shared, hidden, codes, activation, .. } = self.sizes;
         let inputs = shared + 1;
         assert_eq!(cell.weight_ih.len(), 4 * hidden * inputs, "weight_ih");
         assert_eq!(cell.weight_hh.len(), 4 * hidden * hidden, "weight_hh");
@@ -175,7 +175,7 @@ impl Neurons {
 
     /// The state without sensors; [`Senses::begin`] gives it some.
     pub fn senses(&self) -> Senses {
-        let Sizes { hidden, codes, .. } = self.sizes;
+        let SensorySizes { hidden, codes, .. } = self.sizes;
         Senses {
             sizes: self.sizes,
             sensors: 0,
@@ -249,7 +249,7 @@ impl Senses {
     /// Starts an episode with `sensors` sensors: all states are zero. Allocates only when there are more sensors
     /// than ever before.
     pub fn begin(&mut self, sensors: usize) {
-        let Sizes { hidden, codes, .. } = self.sizes;
+        let SensorySizes { hidden, codes, .. } = self.sizes;
         let state = (sensors * hidden.div_ceil(8)).div_ceil(2);
         self.sensors = sensors;
         let zeros = |blocks: &mut Vec<Block>, len: usize| {

@@ -19,8 +19,8 @@ struct Weights {
 }
 
 impl Weights {
-    fn of(sizes: Sizes, salt: usize) -> Self {
-        let Sizes { shared, hidden, codes, .. } = sizes;
+    fn of(sizes: SensorySizes, salt: usize) -> Self {
+        let SensorySizes { shared, hidden, codes, .. } = sizes;
         Weights {
             ih: numbers(4 * hidden * (shared + 1), salt + 1),
             hh: numbers(4 * hidden * hidden, salt + 2),
@@ -36,7 +36,7 @@ impl Weights {
         CellWeights { weight_ih: ih, weight_hh: hh, bias_ih, bias_hh }
     }
 
-    fn neurons(&self, sizes: Sizes) -> Neurons {
+    fn neurons(&self, sizes: SensorySizes) -> Neurons {
         let mut neurons = Neurons::new(sizes);
         neurons.set(self.cell(), &self.scores, &self.bias);
         neurons
@@ -46,12 +46,12 @@ impl Weights {
 /// Direct implementation of the definition, in double precision; returns weights `[codes, sensors]` and message.
 fn slow(
     w: &Weights,
-    sizes: Sizes,
+    sizes: SensorySizes,
     seen: &[f32],
     shared: &[f32],
     state: &mut [(Vec<f64>, Vec<f64>)],
 ) -> (Vec<f64>, Vec<f64>) {
-    let Sizes { hidden, codes, activation, squash, .. } = sizes;
+    let SensorySizes { hidden, codes, activation, squash, .. } = sizes;
     let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
     for (&o, (h, c)) in seen.iter().zip(&mut *state) {
         let x: Vec<f64> = std::iter::once(o).chain(shared.iter().copied()).map(f64::from).collect();
@@ -103,7 +103,7 @@ fn matches_the_definition_on_every_level() {
         (3, 11, 17, 7, Activation::Sigmoid, true),
         (2, 20, 40, 70, Activation::Softmax, false),
     ] {
-        let sizes = Sizes { shared, hidden, codes, activation, squash };
+        let sizes = SensorySizes { shared, hidden, codes, activation, squash };
         let w = Weights::of(sizes, 1);
         let neurons = w.neurons(sizes);
         let mut first: Option<Vec<u32>> = None;
@@ -147,7 +147,7 @@ fn matches_the_definition_on_every_level() {
 #[test]
 fn extremes_saturate() {
     for activation in [Activation::Tanh, Activation::Sigmoid, Activation::Softmax] {
-        let sizes = Sizes { shared: 1, hidden: 4, codes: 3, activation, squash: true };
+        let sizes = SensorySizes { shared: 1, hidden: 4, codes: 3, activation, squash: true };
         let mut w = Weights::of(sizes, 3);
         w.ih.iter_mut().chain(&mut w.scores).for_each(|x| *x *= 1e6);
         let neurons = w.neurons(sizes);
@@ -177,7 +177,7 @@ proptest! {
         keys in proptest::collection::vec(any::<u64>(), 90),
     ) {
         let activation = [Activation::Tanh, Activation::Sigmoid, Activation::Softmax][kind];
-        let sizes = Sizes { shared: 2, hidden: 8, codes: 18, activation, squash: true };
+        let sizes = SensorySizes { shared: 2, hidden: 8, codes: 18, activation, squash: true };
         let neurons = Weights::of(sizes, salt).neurons(sizes);
         let mut order: Vec<usize> = (0..sensors).collect();
         order.sort_by_key(|&i| keys[i]);
@@ -222,7 +222,7 @@ fn a_step_ends_again_with_its_own_weights_or_with_others() {
         (Activation::Softmax, false),
     ] {
         for (hidden, codes, sensors) in [(8, 16, 5), (3, 21, 70)] {
-            let sizes = Sizes { shared: 2, hidden, codes, activation, squash };
+            let sizes = SensorySizes { shared: 2, hidden, codes, activation, squash };
             let neurons = Weights::of(sizes, 7).neurons(sizes);
             for level in Level::available() {
                 let (mut whole, mut parts) = (neurons.senses(), neurons.senses());

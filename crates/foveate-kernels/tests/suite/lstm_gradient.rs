@@ -3,14 +3,14 @@
 
 use foveate_kernels::Level;
 use foveate_kernels::dense::{self, Dense};
-use foveate_kernels::lstm::{Cell, CellState, CellWeights};
+use foveate_kernels::lstm::{CellState, CellWeights, LstmCell};
 use foveate_kernels::lstm_gradient::{Gradient, Learner, Targets};
 use foveate_kernels::project::Linear;
 
 /// Inputs, hidden units, actions; steps of burn-in and steps; every n-th weight is checked.
 struct Case(usize, usize, usize, usize, usize, usize);
 
-/// Sizes below, at and above sixteen; steps below and above a chunk.
+/// SensorySizes below, at and above sixteen; steps below and above a chunk.
 const CASES: [Case; 8] = [
     Case(1, 1, 1, 0, 1, 1),
     Case(2, 3, 2, 0, 9, 1),
@@ -303,7 +303,7 @@ fn goes_forward_as_the_controller_does_to_the_bit() {
     for (index, case) in CASES.iter().enumerate() {
         let &Case(inputs, hidden, actions, burn_in, steps, _) = case;
         let weights = Weights::drawn(case, 5 + index);
-        let (mut cell, mut output) = (Cell::new(inputs, hidden), Dense::new(hidden, actions));
+        let (mut cell, mut output) = (LstmCell::new(inputs, hidden), Dense::new(hidden, actions));
         let (of_cell, of_output) = weights.parts();
         cell.set(of_cell);
         output.set(of_output);

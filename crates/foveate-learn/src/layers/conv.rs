@@ -2,7 +2,7 @@
 
 use foveate_core::TensorShape;
 use foveate_kernels::Level;
-use foveate_kernels::conv_gradient::Shape;
+use foveate_kernels::conv_gradient::ConvShape;
 use foveate_kernels::elementwise::add_rows;
 use foveate_kernels::gemm::{Axis, Gemm, View};
 use foveate_kernels::winograd;
@@ -70,7 +70,7 @@ impl Conv {
         let Conv { outputs, kernel, stride, padding, .. } = *self;
         let fits = kernel == [3, 3] && stride == [1, 1] && padding == Padding::Same;
         let &[height, width, channels] = shape else { return None };
-        let fewer = Winograd(winograd::Shape { height, width, channels, outputs });
+        let fewer = Winograd(winograd::WinogradShape { height, width, channels, outputs });
         (fits && fewer.suits()).then_some(fewer)
     }
 
@@ -324,7 +324,7 @@ impl Layer for Conv {
             }
             return;
         }
-        let sizes = Shape {
+        let sizes = ConvShape {
             from: windows.padded(),
             channels: windows.channels,
             kernel: self.kernel,

@@ -15,7 +15,7 @@
 use foveate_kernels::Level;
 use foveate_kernels::gemm::{Axis, Gemm, View};
 use foveate_kernels::plain::Plain;
-use foveate_kernels::winograd::{Places, Shape};
+use foveate_kernels::winograd::{Places, WinogradShape};
 
 /// Numbers that the transforms handle at a time.
 const LANES: usize = 8;
@@ -36,7 +36,7 @@ type Lane = [f32; LANES];
 
 /// A convolution of 3 × 3 pixels, with zeros around the picture, at every pixel.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Winograd(pub(crate) Shape);
+pub(crate) struct Winograd(pub(crate) WinogradShape);
 
 #[inline(always)]
 fn lane(from: &[f32]) -> Lane {
@@ -154,7 +154,7 @@ impl Plain for ToFilters<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let ToFilters(Winograd(Shape { channels: c, outputs: n, .. }), weight, to) = self;
+        let ToFilters(Winograd(WinogradShape { channels: c, outputs: n, .. }), weight, to) = self;
         for (output, weight) in weight.chunks_exact(9 * c).enumerate() {
             for at in (0..c).step_by(LANES) {
                 let mut x = [[[0.0; LANES]; 3]; 3];
@@ -179,7 +179,7 @@ impl Plain for FromFilters<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let FromFilters(Winograd(Shape { channels: c, outputs: n, .. }), from, d_weight) = self;
+        let FromFilters(Winograd(WinogradShape { channels: c, outputs: n, .. }), from, d_weight) = self;
         for (output, d_weight) in d_weight.chunks_exact_mut(9 * c).enumerate() {
             for at in (0..c).step_by(LANES) {
                 let mut x = [[[0.0; LANES]; 4]; 4];
@@ -205,7 +205,7 @@ impl Plain for ToPixels<'_> {
     #[inline(always)]
     fn run(self) {
         let ToPixels(of, from, to) = self;
-        let (Winograd(Shape { height, width, channels: c, .. }), [down, across]) = (of, of.tiles());
+        let (Winograd(WinogradShape { height, width, channels: c, .. }), [down, across]) = (of, of.tiles());
         let all = from.len() / (height * width) / c * down * across;
         for tile in 0..all {
             let picture = &from[tile / (down * across) * height * width * c..][..height * width * c];
@@ -240,7 +240,7 @@ impl Plain for FromPixels<'_> {
     #[inline(always)]
     fn run(self) {
         let FromPixels(of, from, picture) = self;
-        let (Winograd(Shape { height, width, channels: c, .. }), [down, across]) = (of, of.tiles());
+        let (Winograd(WinogradShape { height, width, channels: c, .. }), [down, across]) = (of, of.tiles());
         let all = down * across;
         for tile in 0..all {
             let (row, column) = (tile / across * 2, tile % across * 2);
@@ -273,7 +273,7 @@ impl Plain for ToOutputs<'_> {
     #[inline(always)]
     fn run(self) {
         let ToOutputs(of, from, to) = self;
-        let (Winograd(Shape { height, width, outputs: n, .. }), [down, across]) = (of, of.tiles());
+        let (Winograd(WinogradShape { height, width, outputs: n, .. }), [down, across]) = (of, of.tiles());
         let all = down * across;
         for tile in 0..all {
             let (row, column) = (tile / across * 2, tile % across * 2);
@@ -297,7 +297,7 @@ impl Plain for ToOutputs<'_> {
 impl Winograd {
     /// Whether it is computed so: there are enough channels and outputs, and they fill lanes.
     pub(crate) const fn suits(self) -> bool {
-        let Winograd(Shape { channels, outputs, .. }) = self;
+        let Winograd(WinogradShape { channels, outputs, .. }) = self;
         channels >= LEAST[0]
             && outputs >= LEAST[1]
             && channels.is_multiple_of(LANES)
@@ -322,7 +322,7 @@ impl Winograd {
 
     /// Numbers in the transformed filters, pixels and outputs of so many pictures.
     fn sizes(self, pictures: usize) -> [usize; 3] {
-        let Winograd(Shape { channels, outputs, .. }) = self;
+        let Winograd(WinogradShape { channels, outputs, .. }) = self;
         let tiles = pictures * self.count();
         [outputs * channels, tiles * channels, tiles * outputs].map(|len| PLACES * stride(len))
     }
@@ -344,7 +344,7 @@ impl Winograd {
         output: &mut [f32],
         room: &mut [f32],
     ) {
-        let Winograd(Shape { height, width, channels: c, outputs: n }) = self;
+        let Winograd(WinogradShape { height, width, channels: c, outputs: n }) = self;
         let (cells, together) = (height * width, self.together());
         let (filters, room) = room.split_at_mut(self.sizes(1)[0]);
         level.run_plain(ToFilters(self, weight, filters));
@@ -372,7 +372,7 @@ impl Winograd {
         d_picture: Option<&mut [f32]>,
         room: &mut [f32],
     ) {
-        let Winograd(Shape { channels: c, outputs: n, .. }) = self;
+        let Winograd(WinogradShape { channels: c, outputs: n, .. }) = self;
         let ([filters, pixels, outputs], tiles) = (self.sizes(1), self.count());
         let (filters, room) = room.split_at_mut(filters);
         let (pixels, room) = room.split_at_mut(pixels);
@@ -426,7 +426,7 @@ mod tests {
 
     /// Outputs and gradients by the definition, in double precision: every product of a pixel and a weight.
     fn plain(of: Winograd, weight: &[f32], bias: &[f32], x: &[f32], dy: &[f32]) -> [Vec<f64>; 3] {
-        let Winograd(Shape { height, width, channels: c, outputs: n }) = of;
+        let Winograd(WinogradShape { height, width, channels: c, outputs: n }) = of;
         let cells = height * width;
         let (mut y, mut dw, mut dx) = (vec![], vec![1.0; weight.len()], vec![1.0; x.len()]);
         for picture in 0..x.len() / (cells * c) {
@@ -460,7 +460,7 @@ mod tests {
         for (height, width, channels, outputs, pictures) in
             [(1, 1, 8, 32, 1), (4, 6, 8, 40, 2), (5, 3, 16, 32, 3), (27, 20, 32, 64, 1), (2, 7, 40, 72, 25)]
         {
-            let of = Winograd(Shape { height, width, channels, outputs });
+            let of = Winograd(WinogradShape { height, width, channels, outputs });
             let cells = height * width;
             let (weight, bias) = (numbers(9 * channels * outputs, 1), numbers(outputs, 2));
             let (x, dy) = (numbers(pictures * cells * channels, 3), numbers(pictures * cells * outputs, 4));

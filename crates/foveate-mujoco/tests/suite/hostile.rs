@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use foveate_mujoco::{Data, Library, Limits, Model, MujocoError, Search, View, compiler};
+use foveate_mujoco::{Data, Library, Limits, Model, MujocoError, SceneView, Search, compiler};
 
 fn library() -> Option<Library> {
     let python = std::env::var_os("FOVEATE_WORLDS_PYTHON").map(PathBuf::from);
@@ -189,7 +189,7 @@ fn a_camera_that_does_not_exist_is_an_error_inside_of_mujoco() {
     // A camera of another model: MuJoCo itself finds that its number is too large.
     let two = BALL.replace("<camera name=\"eye\" pos=\"0 -2 0\"/>", "<camera name='a'/><camera name='b'/>");
     let other = Model::from_xml(&library, "two", &two).expect("valid").camera("b").expect("it is there");
-    let mut view = View::new(&small, other).expect("not looked at yet");
+    let mut view = SceneView::new(&small, other).expect("not looked at yet");
     let mut data = Data::new(&small).expect("it starts");
     data.forward().expect("it runs");
     let error = view.fill(&mut data, &mut foveate_render::Scene::default()).expect_err("no such number");

@@ -7,7 +7,7 @@ use foveate_core::{EvaluateError, Executor, Experience, LearnError, StopRequest,
 use foveate_train::{Event, Stagnation, TrainError};
 
 use super::films::Films;
-use super::record::{self, Record};
+use super::record::{self, RunRecord};
 use super::{Parts, TrainResult, changes, run_name, summary};
 use crate::checkpoint::{Found, RunFolder};
 use crate::clock::{ProcessCpu, Wall};
@@ -40,7 +40,7 @@ pub(super) struct Run {
 impl Run {
     /// Starts a run in its new folder.
     pub(super) fn begin(parts: Parts, folder: RunFolder) -> Result<Self, RunError> {
-        let record = Record::new(parts.config.seed);
+        let record = RunRecord::new(parts.config.seed);
         let mut run = Self::furnish(parts, folder, &record, Vec::new())?;
         let state = run.parts.training.state();
         run.folder.save(&state).map_err(|error| run.halted(error))?;
@@ -51,7 +51,7 @@ impl Run {
     fn furnish(
         parts: Parts,
         folder: RunFolder,
-        record: &Record,
+        record: &RunRecord,
         lines: Vec<LogLine>,
     ) -> Result<Self, RunError> {
         let handle = folder.handle();
@@ -125,7 +125,7 @@ impl Run {
                 Hint::from(Task::Train).with(Setting::Config.to(config.display()))
             ))
         })?;
-        let mut record = Record::read(folder.handle(), parts.config.seed)?;
+        let mut record = RunRecord::read(folder.handle(), parts.config.seed)?;
 
         let lines = if log_fits {
             let text = folder.cut_log(&checkpoint)?;

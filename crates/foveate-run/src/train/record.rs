@@ -17,13 +17,13 @@ const MAX_FILE: u64 = 64 << 20;
 
 /// `about.json`.
 #[derive(Debug)]
-pub(super) struct Record(Value);
+pub(super) struct RunRecord(Value);
 
-impl Record {
+impl RunRecord {
     /// The record of a run that starts now.
     pub(super) fn new(seed: u64) -> Self {
         let now = unix_now();
-        Record(json!({
+        RunRecord(json!({
             "program": "foveate",
             "version": env!("CARGO_PKG_VERSION"),
             "build": crate::BUILD,
@@ -44,7 +44,7 @@ impl Record {
             Err(error) => return Err(error),
         };
         let value = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        value.filter(Value::is_object).map(Record).ok_or_else(|| RunError::BadRun {
+        value.filter(Value::is_object).map(RunRecord).ok_or_else(|| RunError::BadRun {
             folder: folder.path().to_path_buf(),
             why: format!("{NAME} cannot be read; move it away to go on without it"),
         })

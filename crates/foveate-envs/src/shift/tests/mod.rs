@@ -51,7 +51,7 @@ fn episode(world: &mut dyn Env, steps: usize) -> Vec<Vec<u8>> {
 fn all() -> impl Iterator<Item = &'static ShiftDescriptor> {
     SHIFTS.iter().filter(|info| {
         info.target != Target::Senses(Senses::Numbers)
-            && info.knobs.iter().all(|knob| knob.kind != Kind::File)
+            && info.knobs.iter().all(|knob| knob.kind != KnobKind::File)
     })
 }
 

@@ -1,6 +1,6 @@
 //! The backward pass, from the last step to the first.
 
-use super::{Activation, CHUNK, GROUP, Goal, Layer, Learner, OTHERS, SHARPNESS, Sizes, Tape, width};
+use super::{Activation, CHUNK, GROUP, Goal, Layer, Learner, OTHERS, SHARPNESS, SensorySizes, Tape, width};
 use crate::lanes::{Block, Eight, Isa, Lanes, exp2, flat, flat_mut};
 
 impl Learner {
@@ -90,7 +90,7 @@ impl Learner {
     /// of the chunk, to z.
     #[inline(always)]
     fn inputs_back<I: Isa>(&mut self, isa: I, t: usize, at: usize) {
-        let Sizes { shared, hidden, codes, squash, .. } = self.sizes;
+        let SensorySizes { shared, hidden, codes, squash, .. } = self.sizes;
         let (blocks, units, width, sensors) =
             (codes.div_ceil(16), hidden.div_ceil(8), width(self.sizes), self.sensors);
         let Tape { weights, message, dz, dh, back, .. } = &mut self.tape;
@@ -177,7 +177,7 @@ impl Learner {
     /// From the message of step `t` to the scores, whose derivatives are stored at place `at` of the chunk.
     #[inline(always)]
     fn scores_back<I: Isa>(&mut self, isa: I, t: usize, at: usize, numbers: &[f32]) {
-        let Sizes { codes, activation, squash, .. } = self.sizes;
+        let SensorySizes { codes, activation, squash, .. } = self.sizes;
         let (blocks, sensors) = (codes.div_ceil(16), self.sensors);
         let Tape { weights, message, dq, .. } = &mut self.tape;
         let weights = &weights[t * blocks * sensors..][..blocks * sensors];
@@ -206,7 +206,7 @@ impl Learner {
     /// Returns the error.
     #[inline(always)]
     fn names_back<I: Isa>(&mut self, isa: I, t: usize, at: usize) -> f64 {
-        let Sizes { codes, activation, .. } = self.sizes;
+        let SensorySizes { codes, activation, .. } = self.sizes;
         let (blocks, sensors) = (codes.div_ceil(16), self.sensors);
         let Tape { weights, dq, .. } = &mut self.tape;
         let weights = &weights[t * blocks * sensors..][..blocks * sensors];
@@ -271,7 +271,7 @@ impl Learner {
     /// step's part of it is in already.
     #[inline(always)]
     fn keys_back<I: Isa>(&mut self, isa: I, at: usize) {
-        let Sizes { hidden, codes, .. } = self.sizes;
+        let SensorySizes { hidden, codes, .. } = self.sizes;
         let (blocks, units, sensors) = (codes.div_ceil(16), hidden.div_ceil(8), self.sensors);
         let Tape { dq, dh, .. } = &mut self.tape;
         let dq = &dq[at * sensors * blocks..][..sensors * blocks];
@@ -294,7 +294,7 @@ impl Learner {
     /// From h and c of step `t` to z, stored at place `at` of the chunk, and to h and c of the step before.
     #[inline(always)]
     fn cells_back<I: Isa>(&mut self, isa: I, t: usize, at: usize) {
-        let Sizes { hidden, .. } = self.sizes;
+        let SensorySizes { hidden, .. } = self.sizes;
         let units = hidden.div_ceil(8);
         let Tape { kept, dz, dh, dc, .. } = &mut self.tape;
         let state = dh.len();
@@ -373,7 +373,7 @@ impl Learner {
     /// Adds δq ⊗ keys of a chunk to the gradient of the scores.
     #[inline(always)]
     fn add_scores<I: Isa>(&mut self, isa: I, start: usize, steps: usize) {
-        let Sizes { hidden, codes, .. } = self.sizes;
+        let SensorySizes { hidden, codes, .. } = self.sizes;
         let (blocks, width, sensors) = (codes.div_ceil(16), width(self.sizes), self.sensors);
         let grouped = (hidden + 1).next_multiple_of(GROUP);
         let Tape { told, dq, score_sums, .. } = &mut self.tape;

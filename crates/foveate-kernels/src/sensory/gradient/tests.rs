@@ -11,21 +11,21 @@ fn numbers(n: usize, salt: usize) -> Vec<f32> {
 /// weight and bias of each layer.
 #[derive(Clone)]
 struct Case {
-    sizes: Sizes,
+    sizes: SensorySizes,
     sensors: usize,
     layers: Vec<usize>,
     flat: Vec<f32>,
 }
 
 impl Case {
-    fn new(sizes: Sizes, sensors: usize, layers: &[usize]) -> Self {
+    fn new(sizes: SensorySizes, sensors: usize, layers: &[usize]) -> Self {
         let mut case = Case { sizes, sensors, layers: layers.to_vec(), flat: vec![] };
         case.flat = case.lengths().into_iter().enumerate().flat_map(|(i, n)| numbers(n, i + 3)).collect();
         case
     }
 
     fn lengths(&self) -> Vec<usize> {
-        let Sizes { shared, hidden, codes, .. } = self.sizes;
+        let SensorySizes { shared, hidden, codes, .. } = self.sizes;
         let mut all = vec![4 * hidden * (shared + 1), 4 * hidden * hidden, 4 * hidden, codes * hidden, codes];
         let mut inputs = codes;
         for &outputs in &self.layers {
@@ -75,7 +75,7 @@ impl Case {
         burn_in: usize,
         start: Option<&State>,
     ) -> (Vec<f64>, State) {
-        let Sizes { squash, .. } = self.sizes;
+        let SensorySizes { squash, .. } = self.sizes;
         let parts = self.parts(flat);
         let mut given = vec![];
         let before = self.run(flat, inputs, burn_in, start, |seen, scores| {
@@ -137,7 +137,7 @@ impl Case {
         start: Option<&State>,
         mut each: impl FnMut(&[f64], &[Vec<f64>]),
     ) -> State {
-        let Sizes { shared, hidden, .. } = self.sizes;
+        let SensorySizes { shared, hidden, .. } = self.sizes;
         let parts = self.parts(flat);
         let per_step = self.sensors + shared;
         let mut state = vec![(vec![0.0; hidden], vec![0.0; hidden]); self.sensors];
@@ -191,7 +191,7 @@ fn cases() -> Vec<Case> {
         (3, 11, 17, 6, &[4, 5, 3], Activation::Softmax, true),
     ]
     .map(|(shared, hidden, codes, sensors, layers, activation, squash)| {
-        Case::new(Sizes { shared, hidden, codes, activation, squash }, sensors, layers)
+        Case::new(SensorySizes { shared, hidden, codes, activation, squash }, sensors, layers)
     })
     .to_vec()
 }

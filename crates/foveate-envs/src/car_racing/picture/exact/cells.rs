@@ -8,7 +8,7 @@ use foveate_kernels::pixels::{self, Reciprocals, Weights};
 
 use super::palette::Palette;
 use super::place::{CANVAS_H, CANVAS_W, Texels, WORLD_H};
-use super::shrink::{Axis, Cell};
+use super::shrink::{Axis, Overlap};
 use crate::car_racing::picture::SIDE;
 
 /// Rows of cells above the bar of indicators.
@@ -40,7 +40,7 @@ impl<const PIXELS: usize> CellAxis<PIXELS> {
         let mut grid = CellAxis { extent: [[0; 2]; SIDE], of: [[SIDE as u8, 0]; PIXELS] };
         let mut i = 0;
         while i < SIDE {
-            let Cell { head, start, end, .. } = axis.cells[i];
+            let Overlap { head, start, end, .. } = axis.cells[i];
             if start >= PIXELS {
                 break; // It may contain a part of the last pixel, but too small to be visible.
             }
@@ -199,7 +199,7 @@ static WEIGHTS_X: [Weights; SIDE] = weights_x();
 static WEIGHTS_Y: [Weights; SIDE] = weights_y();
 
 /// A cell has 9 or 10 whole pixels in x, 7 or 8 in y; only the pixels that are always whole need no weight.
-const fn weights(cell: Cell, plain: usize) -> [u16; 3] {
+const fn weights(cell: Overlap, plain: usize) -> [u16; 3] {
     let n = cell.end - cell.start;
     assert!(n == plain || n == plain + 1);
     if n == plain {

@@ -3,7 +3,7 @@
 use super::cells::{BANDS, COLUMNS, high, narrow_cell};
 use super::palette::pixel;
 use super::place::{CANVAS_H, CANVAS_W, Shape, WORLD_H};
-use super::shrink::{Axis, Cell};
+use super::shrink::{Axis, Overlap};
 use crate::car_racing::picture::SIDE;
 use crate::car_racing::scene::Scene;
 
@@ -98,7 +98,7 @@ impl Hud {
                 self.update(bar.x, y, bars);
             }
             // A row belongs to one cell, or is split between two consecutive cells.
-            let Cell { end, tail, .. } = Axis::Y.cells[cell];
+            let Overlap { end, tail, .. } = Axis::Y.cells[cell];
             if (y as usize) < end {
                 add(&mut sum, &self.narrow);
                 continue;

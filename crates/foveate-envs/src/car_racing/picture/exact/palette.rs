@@ -1,7 +1,7 @@
 //! The colours of a frame, and the scaled value of each in a single-colour cell.
 
 use super::cells::BANDS;
-use super::shrink::{Axis, Cell, part};
+use super::shrink::{Axis, Overlap, part};
 use crate::car_racing::picture::SIDE;
 
 /// The palette is cleared when it has more colours than this.
@@ -68,7 +68,7 @@ fn flat(color: [u8; 3]) -> Flat {
     out
 }
 
-fn shrunk(value: u8, cell: Cell, recip: u32) -> u8 {
+fn shrunk(value: u8, cell: Overlap, recip: u32) -> u8 {
     let whole = u32::from(value) * (cell.end - cell.start) as u32;
     (((part(value, cell.head) + whole + part(value, cell.tail)) * recip) >> 16) as u8
 }

@@ -7,7 +7,7 @@ use crate::car_racing::picture::SIDE;
 #[derive(Debug, Clone)]
 pub(super) struct Axis {
     /// `[96]`
-    pub(super) cells: [Cell; SIDE],
+    pub(super) cells: [Overlap; SIDE],
     /// Sums are multiplied by this and divided by 2^16.
     pub(super) recip: u32,
 }
@@ -15,7 +15,7 @@ pub(super) struct Axis {
 /// The pixels of one cell: `head` of pixel `start - 1` is left over from the previous cell, pixels
 /// `start..end` lie inside, `tail` of pixel `end` belongs to this cell; parts are in units of 2^-14.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Cell {
+pub(super) struct Overlap {
     pub(super) head: u32,
     pub(super) start: usize,
     pub(super) end: usize,
@@ -32,7 +32,7 @@ impl Axis {
 
     const fn new(size: u32) -> Axis {
         let space = ONE * size / SIDE as u32;
-        let mut cells = [Cell { head: 0, start: 0, end: 0, tail: 0 }; SIDE];
+        let mut cells = [Overlap { head: 0, start: 0, end: 0, tail: 0 }; SIDE];
         let mut i = 0;
         let mut pixel = 0;
         let mut head = 0;
@@ -41,7 +41,7 @@ impl Axis {
             let room = space - head;
             let whole = (room - 1) / ONE;
             let tail = room - whole * ONE;
-            cells[i] = Cell { head, start: pixel, end: pixel + whole as usize, tail };
+            cells[i] = Overlap { head, start: pixel, end: pixel + whole as usize, tail };
             pixel += whole as usize + 1;
             head = ONE - tail;
             i += 1;
