@@ -17,22 +17,19 @@ mod swaps_tests;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::path::Path;
 
 use foveate_core::hint::{Setting, Task};
 use foveate_core::{Agent, Env};
 pub use foveate_explain::study::{
-    Analysis, CellReport, Compared, Comparison, HeadsReport, Progress, ReportHead, SensorReport, StudyReport,
-    UNTRAINED,
+    ANALYSES, Analysis, Cells, Compared, Comparison, Covers, Finding, HEADS, Heads, Progress, Report,
+    ReportHead, Sensors, Swaps, UNTRAINED,
 };
 use foveate_explain::study::{
-    HeadsRequest, StudyCost, StudyError, StudyRequest, attends_to_cells, has_attention, listens, study,
-    study_cells, study_heads, study_sensors, study_swaps,
+    HeadsRequest, Kind, Scheduler, Study, StudyCost, StudyError, StudyRequest, has_attention, study,
+    study_heads, study_swaps,
 };
 use foveate_explain::trajectory::Dimension;
-
-use serde::Serialize;
 
 use crate::RunError;
 use crate::budget;
@@ -78,28 +75,6 @@ const EPISODE: u64 = 5 << 20;
 /// Memory of a decision in bytes: 0.6 MB were measured with 529 patches, of the agent's and of a random-weight agent's together.
 const DECISION: u64 = 5 << 17;
 
-/// What a report found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum Report {
-    /// Of an agent that attends to places of a picture, or to nothing.
-    Pictures(Box<StudyReport>),
-    /// Of an agent that attends to named sensors.
-    Sensors(Box<SensorReport>),
-    /// Of an agent that attends to the cells of a grid world.
-    Cells(Box<CellReport>),
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Report::Pictures(report) => report.fmt(f),
-            Report::Sensors(report) => report.fmt(f),
-            Report::Cells(report) => report.fmt(f),
-        }
-    }
-}
-
 /// Makes the report; calls `progress` repeatedly.
 ///
 /// # Errors
@@ -120,46 +95,34 @@ pub fn run(
             ),
         });
     }
+    let (what, kind) = (study_request(request), Kind::of(request.env, request.agent, request.seed));
+    written("explain", request, &kind.cost(&what), stop, progress, |scheduler, progress| {
+        study(kind, what, scheduler, progress)
+    })
+}
+
+/// Checks a request, announces its cost, makes the report and writes its folder.
+fn written(
+    job: &'static str,
+    request: &ExplainRequest<'_>,
+    cost: &StudyCost,
+    stop: &Stop,
+    progress: &mut dyn FnMut(Progress),
+    make: impl FnOnce(&dyn Scheduler, &mut dyn FnMut(Progress)) -> Result<Study, StudyError>,
+) -> Result<Report, RunError> {
     let workers = check(request)?;
     let folder = Folder::create(request.out)?;
-    let what = study_request(request);
-    let (sensors, cells) = (
-        listens(request.env, request.agent, request.seed),
-        attends_to_cells(request.env, request.agent, request.seed),
-    );
-    let cost = match (sensors, cells) {
-        (true, _) => StudyCost::of_sensors(&what),
-        (_, true) => StudyCost::of_cells(&what),
-        _ => StudyCost::of_pictures(&what),
-    };
-    stop.announce(cost_of("explain", request, &cost, workers));
+    stop.announce(cost_of(job, request, cost, workers));
     let progress = &mut |now: Progress| {
         stop.reached(now.done);
         progress(now);
     };
-    let scheduler = ThreadScheduler { workers, stop };
     let failed = |error: StudyError| RunError::of_weights(&request.labels.weights)(error.into());
+    let made = make(&ThreadScheduler { workers, stop }, progress).map_err(failed)?;
     let [writing, written] = [0.9, 1.0].map(|done| Progress { what: "writing", done });
-    let mut add = |name: &str, bytes: &[u8]| folder.add(name, bytes);
-    let report = if sensors {
-        let study = study_sensors(what, &scheduler, progress).map_err(failed)?;
-        progress(writing);
-        let mut report = study.write(&mut add)?;
-        report.head.folder = request.out.to_path_buf();
-        Report::Sensors(Box::new(report))
-    } else if cells {
-        let study = study_cells(what, &scheduler, progress).map_err(failed)?;
-        progress(writing);
-        let mut report = study.write(&mut add)?;
-        report.head.folder = request.out.to_path_buf();
-        Report::Cells(Box::new(report))
-    } else {
-        let study = study(what, &scheduler, progress).map_err(failed)?;
-        progress(writing);
-        let mut report = study.write(&mut add)?;
-        report.head.folder = request.out.to_path_buf();
-        Report::Pictures(Box::new(report))
-    };
+    progress(writing);
+    let mut report = made.write(&mut |name: &str, bytes: &[u8]| folder.add(name, bytes))?;
+    report.head.folder = request.out.to_path_buf();
     folder.commit()?;
     progress(written);
     Ok(report)
@@ -216,21 +179,19 @@ fn check(request: &ExplainRequest<'_>) -> Result<usize, RunError> {
     Ok(workers)
 }
 
-/// Analyses the heads of an agent that attends to the cells of a picture; writes figures and numbers to a folder, and calls
-/// `progress` repeatedly. `sticky` is the probability with which the game's actions stick, where they may.
+/// Analyses the heads of an agent that attends to the cells of a picture; writes a report to a folder, and calls `progress`
+/// repeatedly. `sticky` is the probability with which the game's actions stick, where they may.
 ///
 /// # Errors
 /// When the agent has no such heads, an episode fails, the user asks to stop, or the folder cannot be made. An older report
 /// is then untouched.
 pub fn heads(
     request: &ExplainRequest<'_>,
-    analysis: Analysis,
+    analysis: &'static dyn Analysis,
     sticky: Option<f64>,
     stop: &Stop,
     progress: &mut dyn FnMut(Progress),
-) -> Result<HeadsReport, RunError> {
-    let workers = check(request)?;
-    let folder = Folder::create(request.out)?;
+) -> Result<Report, RunError> {
     let what = HeadsRequest {
         analysis,
         env: request.env,
@@ -242,18 +203,9 @@ pub fn heads(
         decisions: request.decisions,
         sticky,
     };
-    stop.announce(cost_of("heads", request, &StudyCost::of_heads(&what), workers));
-    let progress = &mut |now: Progress| {
-        stop.reached(now.done);
-        progress(now);
-    };
-    let failed = |error: StudyError| RunError::of_weights(&request.labels.weights)(error.into());
-    let study = study_heads(&what, &ThreadScheduler { workers, stop }, progress).map_err(failed)?;
-    progress(Progress { what: "writing", done: 1.0 });
-    let mut report = study.write(&mut |name: &str, bytes: &[u8]| folder.add(name, bytes))?;
-    report.folder = request.out.to_path_buf();
-    folder.commit()?;
-    Ok(report)
+    written("heads", request, &StudyCost::of_heads(&what), stop, progress, |scheduler, progress| {
+        study_heads(what, scheduler, progress)
+    })
 }
 
 /// Compares what agents act on: what matters, by which path, in which order.
@@ -289,7 +241,7 @@ pub fn compare(
             progress(Progress { done, ..now });
         };
         let scheduler = ThreadScheduler { workers, stop };
-        let study = study_swaps(&study_request(request), &scheduler, &mut part).map_err(failed)?;
+        let study = study_swaps(study_request(request), &scheduler, &mut part).map_err(failed)?;
         let taken: Vec<&str> = studies.iter().map(|(name, _)| &**name).collect();
         studies.push((file_name(name, &taken), study));
     }

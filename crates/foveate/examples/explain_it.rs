@@ -13,7 +13,7 @@
 
 use std::path::Path;
 
-use foveate::run::explain::Report;
+use foveate::run::explain::Covers;
 use foveate::run::workers::Stop;
 use foveate::{Error, Explanation, LoadedAgent, World};
 
@@ -30,9 +30,9 @@ fn main() -> Result<(), Error> {
         out: Path::new("report"),
     };
     let report = champion.explain(&world, &small, &Stop::default(), &mut |_| ())?;
-    // Of an agent that attends to sensors it would be `Report::Sensors`.
-    let Report::Pictures(report) = report else { unreachable!("the champion sees pictures") };
-    println!("the {} acts on what it attends to: {}", report.head.weights, report.verdict);
+    // Each part of the report has numbers of its own; of an agent that attends to sensors these would be `Sensors`.
+    let verdict = report.get::<Covers>().map_or("not tested", |covers| &*covers.verdict);
+    println!("the {} acts on what it attends to: {verdict}", report.head.weights);
     println!(
         "{} decisions in {} episodes, mean score {:.1}",
         report.head.decisions,

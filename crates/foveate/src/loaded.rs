@@ -11,7 +11,7 @@ use foveate_registry::{AGENTS, AgentDescriptor, WORLDS};
 use foveate_run::RunError;
 use foveate_run::champion;
 use foveate_run::evaluate::{self, EvalReport, EvalRequest, Labels, Seeds};
-use foveate_run::explain::{self, Analysis, Comparison, ExplainRequest, HeadsReport, Report};
+use foveate_run::explain::{self, Analysis, Comparison, ExplainRequest, Report};
 use foveate_run::fit;
 use foveate_run::job_cost::{JobCost, at_most, episodes_in_words};
 use foveate_run::stress::{Contender, Tested};
@@ -302,12 +302,12 @@ impl LoadedAgent {
     pub fn heads(
         &self,
         world: &World,
-        analysis: Analysis,
+        analysis: &'static dyn Analysis,
         sticky: bool,
         explanation: &Explanation<'_>,
         stop: &Stop,
         progress: &mut dyn FnMut(explain::Progress),
-    ) -> Result<HeadsReport, RunError> {
+    ) -> Result<Report, RunError> {
         let mut played = self.clone();
         let chance = stick(&mut played.world, sticky);
         played.explaining(world, explanation, |request| {

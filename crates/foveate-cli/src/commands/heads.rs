@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use foveate::Explanation;
-use foveate::run::explain::Analysis;
+use foveate::run::explain::{Analysis, HEADS};
 use foveate::run::interrupt::stop_on_ctrl_c;
 
 use super::explain::status;
@@ -24,7 +24,7 @@ what chance alone gives:
   inject      an object pasted into the picture, against the same moments without it
   threshold   the score when small weights are set to zero
   planning    attention to where something will be; what an arrival at its place changes
-Writes a folder with figures as SVG, PNG, CSV and JSON, and report.json.
+Writes a folder with one page, index.html, figures as SVG, PNG, CSV and JSON, and report.json.
 
 Examples:
   foveate heads weights runs/pong
@@ -67,15 +67,15 @@ pub(crate) struct Heads {
 
 /// An analysis on the command line.
 #[derive(Debug, Clone, Copy)]
-struct Kind(Analysis);
+struct Kind(&'static dyn Analysis);
 
 impl ValueEnum for Kind {
     fn value_variants<'a>() -> &'a [Self] {
-        const KINDS: [Kind; Analysis::ALL.len()] = {
-            let mut kinds = [Kind(Analysis::Weights); Analysis::ALL.len()];
+        const KINDS: [Kind; HEADS.len()] = {
+            let mut kinds = [Kind(HEADS[0]); HEADS.len()];
             let mut i = 0;
             while i < kinds.len() {
-                kinds[i] = Kind(Analysis::ALL[i]);
+                kinds[i] = Kind(HEADS[i]);
                 i += 1;
             }
             kinds
@@ -105,6 +105,7 @@ impl Heads {
         if self.json {
             return Ok(out::say_json(&serde_json::to_value(&report).map_err(|error| anyhow!("{error}"))?)?);
         }
-        Ok(out::say(&report.to_string())?)
+        out::say(&report.to_string())?;
+        Ok(out::next(&[&format!("open {} in a browser", self.out.join("index.html").display())])?)
     }
 }

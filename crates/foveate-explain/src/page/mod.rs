@@ -11,11 +11,14 @@ use crate::text::{base64, escape, joined};
 pub use player::{FilmEffects, PageFilm, player_data};
 
 const TEMPLATE: &str = include_str!("template.html");
-const PLAIN_TEMPLATE: &str = include_str!("plain.html");
+const EPISODE: &str = include_str!("episode.html");
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
+/// The button that the script of the player answers.
+const THEME: &str = "<button id=\"theme\" type=\"button\" title=\"Light or dark (d)\" aria-label=\"Light or dark\">◐</button>";
 
-/// What the page says and shows, from top to bottom.
+/// The page of findings, from top to bottom.
+#[derive(Default)]
 pub struct ReportPage<'a> {
     /// What it is about, in a line.
     pub title: String,
@@ -25,21 +28,28 @@ pub struct ReportPage<'a> {
     pub tiles: Vec<Tile>,
     /// What a person should know after a minute, a sentence each.
     pub summary: Vec<String>,
-    /// The episode.
-    pub film: PageFilm<'a>,
-    /// What the agent's part of the film shows.
-    pub seen: &'a str,
-    /// Names of the columns of that part, from the left; empty if it has none.
-    pub columns: Vec<String>,
-    /// The film's data, from [`player_data`].
-    pub data: String,
+    /// The episode, if one is shown.
+    pub episode: Option<PageEpisode<'a>>,
     /// The rest.
     pub sections: Vec<Section>,
     /// What stands at the foot: how it was made, as sentences.
     pub notes: Vec<String>,
 }
 
+/// The episode of a page, with its player.
+pub struct PageEpisode<'a> {
+    /// The film.
+    pub film: PageFilm<'a>,
+    /// What the agent's part of the film shows.
+    pub seen: &'a str,
+    /// Names of the columns of that part, from the left; empty if it has none.
+    pub columns: &'a [String],
+    /// The film's data, from [`player_data`].
+    pub data: String,
+}
+
 /// A big number.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Tile {
     /// The number.
     pub value: String,
@@ -63,6 +73,7 @@ pub enum Mood {
 }
 
 /// A part of the page.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Section {
     /// Its anchor.
     pub id: Cow<'static, str>,
@@ -70,68 +81,113 @@ pub struct Section {
     pub title: String,
     /// What it is about, a paragraph each.
     pub lead: Vec<String>,
-    /// HTML of its own, already escaped.
-    pub html: String,
+    /// Answers, and what they are about.
+    pub points: Vec<[String; 2]>,
+    /// Its tables.
+    pub tables: Vec<PageTable>,
     /// Its figures.
     pub figures: Vec<Figure>,
+    /// The folder that the files of its figures are in: nothing, or a name and a slash.
+    pub folder: String,
+}
+
+/// A table of a page. An interval in brackets is set smaller; in a column `verdict` stand verdicts.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PageTable {
+    /// A paragraph above it.
+    pub lead: Option<String>,
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// A cell for every column.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// Tables with more columns are set in smaller letters.
+const MANY: usize = 5;
+
+impl PageTable {
+    /// A table of these columns.
+    pub fn new<const N: usize>(columns: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> Self {
+        let rows = rows.into_iter().map(Into::into).collect();
+        PageTable { lead: None, columns: columns.map(Into::into).into(), rows }
+    }
+
+    fn html(&self) -> String {
+        let lead = self
+            .lead
+            .as_ref()
+            .map_or(String::new(), |lead| format!("<div class=\"lead\"><p>{}</p></div>", escape(lead)));
+        let many = if self.columns.len() > MANY { " class=\"many\"" } else { "" };
+        let head = joined(self.columns.iter().map(|name| format!("<th>{}</th>", escape(name))));
+        let rows = joined(self.rows.iter().map(|row| {
+            let cells =
+                self.columns.iter().zip(row).map(|(column, cell)| cell_html(column == "verdict", cell));
+            format!("<tr>{}</tr>", joined(cells))
+        }));
+        format!(
+            "{lead}<div class=\"card\"><table{many}><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+        )
+    }
+}
+
+fn cell_html(verdict: bool, cell: &str) -> String {
+    let class = match cell {
+        "supported" => "yes",
+        _ => "no",
+    };
+    match cell.split_once(" (") {
+        _ if verdict && cell != "the null" => {
+            format!("<td><span class=\"verdict {class}\">{}</span></td>", escape(cell))
+        }
+        Some((value, interval)) if interval.ends_with(')') => {
+            format!("<td>{} <small>({}</small></td>", escape(value), escape(interval))
+        }
+        _ => format!("<td>{}</td>", escape(cell)),
+    }
 }
 
 impl ReportPage<'_> {
     /// The page; `png` encodes pictures.
     pub fn html(&self, png: &dyn Fn(Image<'_>) -> Vec<u8>) -> String {
-        let sections: String = self.sections.iter().map(|section| section.html("", png)).collect();
-        let contents = std::iter::once(("episode", "The episode"))
+        let episode = self.episode.as_ref();
+        let sections: String = self.sections.iter().map(|section| section.html(png)).collect();
+        let contents = episode
+            .map(|_| ("episode", "The episode"))
+            .into_iter()
             .chain(self.sections.iter().map(|s| (&*s.id, &*s.title)))
             .map(|(id, title)| format!("<a href=\"#{id}\">{}</a>", escape(title)));
+        let tiles: String = self.tiles.iter().map(Tile::html).collect();
         let parts = [
             ("title", escape(&self.title)),
             ("subtitle", escape(&self.subtitle)),
             ("style", style()),
             ("contents", joined(contents)),
-            ("tiles", self.tiles.iter().map(Tile::html).collect()),
+            ("tiles", if tiles.is_empty() { tiles } else { format!("<div class=\"tiles\">{tiles}</div>\n") }),
             ("summary", joined(self.summary.iter().map(|s| format!("<li>{}</li>", escape(s))))),
-            ("film", base64(self.film.mp4)),
-            ("seen", escape(self.seen)),
-            ("columns", self.columns()),
-            // A closing tag inside of the data would end it.
-            ("data", self.data.replace("</", "<\\/")),
+            ("episode", episode.map_or(String::new(), PageEpisode::html)),
             ("sections", sections),
             ("notes", joined(self.notes.iter().map(|s| format!("<p>{}</p>", escape(s))))),
-            ("script", SCRIPT.to_owned()),
+            ("theme", episode.map_or(String::new(), |_| THEME.to_owned())),
+            ("script", episode.map_or(String::new(), PageEpisode::scripts)),
         ];
         fill_in(TEMPLATE, &parts)
     }
-
-    fn columns(&self) -> String {
-        if self.columns.is_empty() {
-            return String::new();
-        }
-        let names = joined(self.columns.iter().map(|name| format!("<span>{}</span>", escape(name))));
-        format!("<div class=\"columns\">{names}</div>")
-    }
 }
 
-/// A page without an episode: what there is to know, a sentence each, and sections, each with the folder that its figures'
-/// files are in: nothing, or a name and a slash.
-pub fn plain_page(
-    title: &str,
-    subtitle: &str,
-    summary: &[String],
-    sections: &[(String, Section)],
-    notes: &[String],
-    png: &dyn Fn(Image<'_>) -> Vec<u8>,
-) -> String {
-    let contents = sections.iter().map(|(_, s)| format!("<a href=\"#{}\">{}</a>", s.id, escape(&s.title)));
-    let parts = [
-        ("title", escape(title)),
-        ("subtitle", escape(subtitle)),
-        ("style", style()),
-        ("contents", joined(contents)),
-        ("summary", joined(summary.iter().map(|s| format!("<li>{}</li>", escape(s))))),
-        ("sections", sections.iter().map(|(folder, section)| section.html(folder, png)).collect()),
-        ("notes", joined(notes.iter().map(|s| format!("<p>{}</p>", escape(s))))),
-    ];
-    fill_in(PLAIN_TEMPLATE, &parts)
+impl PageEpisode<'_> {
+    fn html(&self) -> String {
+        let columns = joined(self.columns.iter().map(|name| format!("<span>{}</span>", escape(name))));
+        let columns =
+            if columns.is_empty() { columns } else { format!("<div class=\"columns\">{columns}</div>") };
+        let parts = [("film", base64(self.film.mp4)), ("seen", escape(self.seen)), ("columns", columns)];
+        fill_in(EPISODE, &parts)
+    }
+
+    fn scripts(&self) -> String {
+        // A closing tag inside of the data would end it.
+        let data = self.data.replace("</", "<\\/");
+        format!("<script type=\"application/json\" id=\"data\">{data}</script>\n<script>{SCRIPT}</script>\n")
+    }
 }
 
 /// Puts texts where the template names them; what a text says is not looked at again.
@@ -174,14 +230,21 @@ impl Tile {
 }
 
 impl Section {
-    fn html(&self, folder: &str, png: &dyn Fn(Image<'_>) -> Vec<u8>) -> String {
+    fn html(&self, png: &dyn Fn(Image<'_>) -> Vec<u8>) -> String {
         let lead = joined(self.lead.iter().map(|p| format!("<p>{}</p>", escape(p))));
-        let figures: String = self.figures.iter().map(|figure| figure_html(folder, figure, png)).collect();
+        let points = joined(
+            self.points
+                .iter()
+                .map(|[answer, what]| format!("<li><b>{}</b> — {}</li>", escape(answer), escape(what))),
+        );
+        let points = if points.is_empty() { points } else { format!("<ul class=\"summary\">{points}</ul>") };
+        let tables: String = self.tables.iter().map(PageTable::html).collect();
+        let figures: String =
+            self.figures.iter().map(|figure| figure_html(&self.folder, figure, png)).collect();
         format!(
-            "<section id=\"{}\"><h2>{}</h2><div class=\"lead\">{lead}</div>{}<div class=\"figures\">{figures}</div></section>",
+            "<section id=\"{}\"><h2>{}</h2><div class=\"lead\">{lead}</div>{points}{tables}<div class=\"figures\">{figures}</div></section>",
             self.id,
             escape(&self.title),
-            self.html
         )
     }
 }

@@ -144,7 +144,7 @@ impl StudyCost {
 
     /// Of an analysis of heads.
     pub fn of_heads(request: &HeadsRequest<'_>) -> Self {
-        let (n, times) = (request.episodes, request.analysis.times());
+        let (n, times) = (request.episodes, request.analysis.plays());
         let mut cost = StudyCost::new(request.env, request.max_steps);
         let mut words = cost.episodes(n);
         if times > 1 {

@@ -1,4 +1,4 @@
-//! What both kinds of report say of what was studied.
+//! What every report says of what was studied.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use foveate_core::{Labels, statistics};
 use serde::Serialize;
 
-use super::report_page::{count, whole};
+use super::INTERVAL;
+use super::words::{count, two, whole};
 use crate::charts::percent;
 use crate::figure::short;
 use crate::page::{Mood, Tile};
@@ -21,6 +22,9 @@ pub struct ReportHead {
     /// Bytes of the page.
     #[serde(skip)]
     pub bytes: usize,
+    /// Whether the agent sees a picture, which is then named.
+    #[serde(skip)]
+    pub pictured: bool,
     /// The world.
     pub env: String,
     /// Its picture.
@@ -35,43 +39,68 @@ pub struct ReportHead {
     pub scores: Vec<f64>,
     /// Mean of the scores.
     pub mean_score: f64,
-    /// Steps of every episode.
+    /// Steps of every episode; empty where they were not counted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<usize>,
     /// Decisions tested.
     pub decisions: usize,
 }
 
 impl ReportHead {
-    /// The head of a report on these episodes, not yet written.
-    pub(super) fn new<'t>(
-        labels: Labels,
+    /// The head of a report that is not yet written, on episodes with these scores and steps.
+    pub(super) fn new(
+        labels: &Labels,
         seed: u64,
-        episodes: impl Iterator<Item = &'t Trajectory> + Clone,
+        scores: Vec<f64>,
+        steps: Vec<usize>,
         decisions: usize,
     ) -> Self {
-        let scores: Vec<f64> = episodes.clone().map(Trajectory::score).collect();
+        let Labels { env, picture, variant, weights } = labels.clone();
+        let (folder, mean_score) = (PathBuf::new(), statistics::mean(&scores));
         ReportHead {
-            folder: PathBuf::new(),
+            folder,
             bytes: 0,
-            env: labels.env,
-            picture: labels.picture,
-            variant: labels.variant,
-            weights: labels.weights,
+            pictured: true,
+            env,
+            picture,
+            variant,
+            weights,
             seed,
-            mean_score: statistics::mean(&scores),
             scores,
-            steps: episodes.map(Trajectory::len).collect(),
+            mean_score,
+            steps,
             decisions,
         }
     }
 
-    /// The first lines on a terminal: `on` is the world with what matters of it.
-    pub(super) fn lines(&self, f: &mut fmt::Formatter<'_>, on: &str) -> fmt::Result {
+    /// The same, of recorded episodes.
+    pub(super) fn of<'t>(
+        labels: &Labels,
+        seed: u64,
+        episodes: impl Iterator<Item = &'t Trajectory> + Clone,
+        decisions: usize,
+    ) -> Self {
+        let scores = episodes.clone().map(Trajectory::score).collect();
+        Self::new(labels, seed, scores, episodes.map(Trajectory::len).collect(), decisions)
+    }
+
+    /// The world, with its picture if there is one.
+    pub(super) fn on(&self) -> String {
+        if self.pictured { format!("{}, picture {}", self.env, self.picture) } else { self.env.clone() }
+    }
+
+    /// The first lines on a terminal.
+    pub(super) fn lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.weights)?;
-        writeln!(f, "  on            {on}, variant {}, seed {}", self.variant, self.seed)?;
+        writeln!(f, "  on            {}, variant {}, seed {}", self.on(), self.variant, self.seed)?;
         let first = short(self.scores.first().copied().unwrap_or(0.0));
         let episodes = count(self.scores.len(), "episode");
-        writeln!(f, "  tested        {} decisions in {episodes}; the first scores {first}", self.decisions)?;
+        match self.decisions {
+            0 => writeln!(f, "  played        {episodes}; the first scores {first}")?,
+            decisions => {
+                writeln!(f, "  tested        {decisions} decisions in {episodes}; the first scores {first}")?;
+            }
+        }
         if self.scores.len() == 1 {
             writeln!(f, "  intervals     none: one episode has no interval")?;
         }
@@ -85,27 +114,30 @@ impl ReportHead {
 
     /// The last part of the page's subtitle.
     pub(super) fn extent(&self) -> String {
-        format!(
-            "seed {} · {}, {} put to the test",
-            self.seed,
-            count(self.scores.len(), "episode"),
-            count(self.decisions, "decision")
-        )
+        let episodes = count(self.scores.len(), "episode");
+        match self.decisions {
+            0 => format!("seed {} · {episodes}", self.seed),
+            decisions => {
+                format!("seed {} · {episodes}, {} put to the test", self.seed, count(decisions, "decision"))
+            }
+        }
     }
 
-    /// The tile of the shown episode's score.
-    pub(super) fn score_tile(&self) -> Tile {
-        Tile {
-            value: whole(self.scores[0]),
+    /// The tile of the shown episode's score; small ones with two digits behind the point.
+    pub(super) fn score_tile(&self) -> Option<Tile> {
+        let small = self.scores.iter().all(|score| score.abs() < 10.0);
+        let told = |score: f64| if small { two(score) } else { whole(score) };
+        Some(Tile {
+            value: told(*self.scores.first()?),
             name: "score of this episode".into(),
             note: format!(
                 "{} steps; mean of {} is {}",
-                self.steps[0],
+                self.steps.first()?,
                 count(self.scores.len(), "episode"),
-                whole(self.mean_score)
+                told(self.mean_score)
             ),
             mood: Mood::Plain,
-        }
+        })
     }
 
     /// The note of how the report was made.
@@ -117,14 +149,14 @@ impl ReportHead {
         )
     }
 
-    /// The note on intervals, which are at this confidence level.
-    pub(super) fn interval_note(&self, level: f64) -> String {
+    /// The note on intervals.
+    pub(super) fn interval_note(&self) -> String {
         if self.scores.len() == 1 {
             return "There are no intervals: they are over episodes, and this is one.".to_owned();
         }
         format!(
             "Intervals hold {} and resample whole episodes; each is for itself, not corrected for their number.",
-            percent(level)
+            percent(INTERVAL)
         )
     }
 }

@@ -1,5 +1,6 @@
-//! The phases of a study, in dependency order.
+//! The phases of measuring an agent that attends to places of a picture, or to nothing, in dependency order.
 
+use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
 
 use crate::faithful::Effect;
@@ -9,18 +10,18 @@ use foveate_core::{Agent, Attention, EvaluateError, PatchGrid, RolloutJob, Seed,
 
 use super::StudyError;
 use super::conditions::{Condition, play_under};
-use super::cost::{Meter, StudyCost};
-use super::erase::{self, Erased, Erasure};
+use super::cost::Meter;
 use super::film::{FilmRecorder, FinishedFilm};
+use super::finding::{Bench, Shown};
+use super::pictures::{self, Encoded, Erased, Erasure, Situations, encoded};
 use super::play::{EpisodeStart, action_scale, play, policy_error};
-use super::positions::{Encoded, Situations, encoded};
 use super::probes::{
     CLAIMS, Comparisons, Probed, any_attention, other_moment, own_claims, probe, spread, take, take_spread,
 };
 use super::saved_decision::SavedDecision;
-use super::seen::SeenPicture;
-use super::swaps::{self, Moment, Sampled, SwapStudy};
-use super::{Mean, Progress, Scheduler, StudyRequest};
+use super::seen::{self, SeenPicture};
+use super::swaps::{self, Moment, Sampled};
+use super::{Mean, ReportHead, Scheduler, StudyRequest};
 
 /// Patches shown of each range of importance.
 const SAMPLES: usize = 19;
@@ -30,10 +31,18 @@ const SALIENT: usize = 5;
 const CARDS: usize = 4;
 
 /// The filmed episode.
-pub(super) struct ShownEpisode {
+struct Filmed {
     /// `[n_patches]` importance at every step.
-    pub(super) maps: Vec<Vec<f32>>,
-    pub(super) reel: FinishedFilm,
+    maps: Vec<Vec<f32>>,
+    film: FinishedFilm,
+    about: ShownEpisode,
+}
+
+/// What is known of the filmed episode.
+#[derive(Clone, Copy)]
+pub(super) struct ShownEpisode {
+    /// The sum of all importance of a picture.
+    pub(super) votes: f64,
     /// Width and height of the agent's picture.
     pub(super) picture: [usize; 2],
     /// Whether the agent got its patches in another order than the world's.
@@ -74,8 +83,6 @@ pub(super) struct Found {
     pub(super) mean_picture: Vec<f64>,
     pub(super) grid: PatchGrid,
     pub(super) has_attention: bool,
-    /// What swapping parts of decisions shows; `None` where nothing can be swapped.
-    pub(super) swaps: Option<SwapStudy>,
     /// The tested decisions of every episode.
     pub(super) probed: Vec<Vec<Probed>>,
     /// Decisions of the filmed episode that the page shows.
@@ -107,7 +114,7 @@ struct Played {
     episode: Trajectory,
     situations: Situations,
     counts: ImportanceCounts,
-    shown: Option<ShownEpisode>,
+    shown: Option<Filmed>,
 }
 
 /// Worlds at the start of every episode, and who drives; each job takes copies.
@@ -183,22 +190,21 @@ enum DecisionResults {
 }
 
 /// Does everything.
-pub(super) fn find(
+pub(super) fn measure<'a>(
     request: &StudyRequest<'_>,
-    scheduler: &impl Scheduler,
-    tell: &mut dyn FnMut(Progress),
-) -> Result<Found, StudyError> {
+    scheduler: &'a dyn Scheduler,
+    mut meter: Meter<'a>,
+) -> Result<Bench<'a>, StudyError> {
+    seen::pictures(request.env)?;
     let seed = Seed::root(request.seed).child("explain", 0);
     let (n, decisions) = (request.episodes, request.decisions);
     let bank = EpisodeStarts::new(request, seed);
     let scale = action_scale(request.env.spec());
     let conditions = Condition::all();
     let kinds = request.env.kinds();
-    let cost = StudyCost::of_pictures(request);
     let [playing, taking] = [0, 1];
     // Swaps are parts before these, where there is something to swap.
-    let testing = cost.part("putting decisions to the test");
-    let mut meter = Meter::new(cost, tell);
+    let testing = meter.part("putting decisions to the test");
 
     let played =
         scheduler.ordered(0..n, |i| watch(bank.start(i), i == 0, &|| scheduler.stopped()), &mut || {
@@ -212,7 +218,7 @@ pub(super) fn find(
         episodes.push(played.episode);
         situations.push(played.situations);
     }
-    let Some(shown) = shown else { return Err(EvaluateError::Stopped.into()) };
+    let Some(Filmed { maps, film, about: shown }) = shown else { return Err(EvaluateError::Stopped.into()) };
 
     // Decisions of the agent, and of random-weight agents, ready to be taken again.
     let lengths: Vec<usize> = episodes.iter().map(Trajectory::len).collect();
@@ -347,34 +353,61 @@ pub(super) fn find(
     } else {
         let without = scheduler.ordered(
             0..kinds.len() * n,
-            |i| erase::play_without(bank.start(i % n), i / n),
+            |i| pictures::play_without(bank.start(i % n), i / n),
             &mut || meter.job(testing + 2),
         )?;
         let without: Vec<Vec<f64>> =
             without.chunks(n).map(|all| all.iter().copied().flatten().collect()).collect();
-        erase::erasures(kinds, &erased, &without, &usual)
+        pictures::erasures(kinds, &erased, &without, &usual)
     };
     let encoded = if attends && shown.looked_at == LookedAt::Chosen {
         encoded(&episodes, &situations, grid)
     } else {
         vec![]
     };
-    Ok(Found {
-        scale,
-        episodes,
-        shown,
-        counts,
-        samples,
-        mean_picture,
-        grid,
-        has_attention: attends,
+    let decisions = probed.iter().map(Vec::len).sum();
+    let mut episode = episodes[0].clone();
+    for action in &mut episode.actions {
+        *action = scale.shown(action);
+    }
+    let effects = swaps.as_ref().is_some_and(|swaps| swaps.measured.film.is_some());
+    Ok(Bench {
+        head: ReportHead::of(&request.labels, request.seed, episodes.iter(), decisions),
+        dimensions: request.dimensions.clone(),
+        shown: Shown {
+            verb: "looks at",
+            episode,
+            maps,
+            film: Some(film),
+            picture: shown.picture,
+            seen: if effects {
+                "what the agent sees; white: what it attends to, border: what moves its action"
+            } else {
+                "what the agent sees, and looks at"
+            },
+            columns: vec![],
+        },
         swaps,
-        probed,
-        cards,
-        random_claims,
-        scores,
-        encoded,
-        erasures,
+        pictures: Some(Found {
+            scale,
+            episodes,
+            shown,
+            counts,
+            samples,
+            mean_picture,
+            grid,
+            has_attention: attends,
+            probed,
+            cards,
+            random_claims,
+            scores,
+            encoded,
+            erasures,
+        }),
+        sensors: None,
+        cells: None,
+        heads: None,
+        meter: RefCell::new(meter),
     })
 }
 
@@ -409,13 +442,9 @@ fn watch(start: EpisodeStart, film: bool, stopped: &dyn Fn() -> bool) -> Result<
         Some(mut camera) => {
             let last = SeenPicture::of(&*end.env, episode.grid)?;
             camera.shoot(&*end.env, last.newest())?;
-            Some(ShownEpisode {
-                maps,
-                reel: camera.finish()?,
-                picture: last.size(),
-                shuffled: last.is_shuffled(),
-                looked_at,
-            })
+            let votes = maps.first().map_or(0.0, |map| map.iter().map(|&votes| f64::from(votes)).sum());
+            let about = ShownEpisode { votes, picture: last.size(), shuffled: last.is_shuffled(), looked_at };
+            Some(Filmed { maps, film: camera.finish()?, about })
         }
         None => None,
     };
@@ -458,7 +487,7 @@ fn keep(
                     samples.offer(moment.seen.newest(), grid, moment.importance, seed);
                 }
             }
-            erased.extend(erase::decision(moment, job)?);
+            erased.extend(pictures::decision(moment, job)?);
             let salient = salient.contains(&moments.len());
             moments.push(Moment::of(moment.step, moment.env, &**agent, context, salient)?);
         }

@@ -1,5 +1,7 @@
 //! Episodes, watched decision by decision.
 
+use std::sync::Mutex;
+
 use crate::trajectory::{ActionScale, Trajectory};
 use foveate_core::episode::{self, AfterStep, BeforeChoice, BeforeStep, EpisodeRules, Observer};
 use foveate_core::{
@@ -62,6 +64,27 @@ pub(super) fn play(
 }
 
 impl EpisodeStart {
+    /// The starts of the episodes of a stream, to be copied by jobs.
+    pub(super) fn all(
+        env: &dyn Env,
+        agent: &dyn Agent,
+        seed: u64,
+        episodes: usize,
+        max_steps: Option<usize>,
+    ) -> Vec<Mutex<EpisodeStart>> {
+        let mut env = env.boxed_clone();
+        let start = |episode: usize| {
+            env.reset((episode == 0).then_some(seed));
+            Mutex::new(EpisodeStart {
+                env: env.boxed_clone(),
+                agent: agent.boxed_clone(),
+                job: RolloutJob { genome: 0, episode, env_seed: seed },
+                max_steps: max_steps.unwrap_or(usize::MAX),
+            })
+        };
+        (0..episodes).map(start).collect()
+    }
+
     /// Plays the episode.
     pub(super) fn run(
         &mut self,

@@ -6,6 +6,7 @@ use foveate_core::{
     TensorShape, Tokens,
 };
 use foveate_envs::registry::EnvRequest;
+use foveate_explain::study::{EditedWorlds, NodeLinks};
 
 use super::*;
 
@@ -105,7 +106,8 @@ impl Policy for Linear {
 const FIVE: &[(&str, &str)] = &[("actions", "five")];
 
 struct Made {
-    report: CellReport,
+    report: Report,
+    cells: Cells,
     files: tests::Files,
 }
 
@@ -136,8 +138,8 @@ fn explain(env: &dyn Env, agent: &dyn Agent, episodes: usize, workers: usize) ->
         out: Path::new(""),
     };
     let (report, files) = tests::made(request)?;
-    let Report::Cells(report) = report else { panic!("{report:?}") };
-    Ok(Made { report: *report, files })
+    let cells = report.get::<Cells>().expect("of cells").clone();
+    Ok(Made { report, cells, files })
 }
 
 /// Attention that says what moves the values is supported; its inverse, and that of an agent whose decision never changes,
@@ -147,7 +149,7 @@ fn planted_agents_are_seen_through() {
     // Everything is in view: a cell changes itself and hides nothing behind it.
     let env = world("empty-random-5x5", "full", FIVE);
     let check = |says, bias, episodes| {
-        explain(&*env, &Linear::agent(says, bias), episodes, 2).expect("a report").report
+        explain(&*env, &Linear::agent(says, bias), episodes, 2).expect("a report").cells
     };
     let truth = check(Says::Truth, 0.0, 12);
     assert_eq!(truth.verdict, "supported", "{:?}", truth.rank);
@@ -170,22 +172,24 @@ fn edits_are_of_the_world() {
     let params = initial_params("relational", &settings, Init::Torch, Seed::root(3)).expect("numbers");
     let mut agent = make("relational", &settings).expect("an agent");
     agent.set_params(&params).expect("its own");
-    let Made { report, files } = explain(&*env, &*agent, 6, 2).expect("a report");
-    assert_eq!(report.heads_and_queries, [3, 49]);
-    let unseen = report.edits.iter().find(|row| row.object == "an object out of view").expect("some are");
+    let Made { report, cells, files } = explain(&*env, &*agent, 6, 2).expect("a report");
+    let links = report.get::<NodeLinks>().expect("of cells");
+    let worlds = report.get::<EditedWorlds>().expect("of cells");
+    assert_eq!(links.heads_and_queries, [3, 49]);
+    let unseen = cells.edits.iter().find(|row| row.object == "an object out of view").expect("some are");
     assert!(unseen.decisions > 0);
     assert_eq!((unseen.action.0, unseen.values.0), (0.0, 0.0));
-    let seen: Vec<_> = report.edits.iter().filter(|row| row.attention.is_some()).collect();
+    let seen: Vec<_> = cells.edits.iter().filter(|row| row.attention.is_some()).collect();
     assert!(seen.iter().any(|row| row.values.0 > 0.0), "{seen:?}");
-    let plain = report.edited_episodes.iter().find(|row| row.object.is_empty()).expect("as it was");
+    let plain = worlds.edited_episodes.iter().find(|row| row.object.is_empty()).expect("as it was");
     assert_eq!((plain.episodes, plain.score), (6, plain.unedited));
     for (object, edit) in [("door", "removed"), ("key", "recoloured"), ("goal", "removed")] {
-        let row = report.edited_episodes.iter().find(|row| row.object == object && row.edit == edit);
+        let row = worlds.edited_episodes.iter().find(|row| row.object == object && row.edit == edit);
         assert_eq!(row.map(|row| row.episodes), Some(6), "{object} {edit}");
     }
     // Softmax rows: in every step, the shares that the agent's cell gives to all kinds of cells sum to 1.
     let steps: usize = report.head.steps.iter().sum();
-    let of_agent = report.attention.iter().filter(|link| link.head == Some(0) && link.node == "agent");
+    let of_agent = links.attention.iter().filter(|link| link.head == Some(0) && link.node == "agent");
     let whole: f64 = of_agent.map(|link| link.share * link.steps as f64 / steps as f64).sum();
     assert!((whole - 1.0).abs() < 1e-5, "{whole}");
     let page = String::from_utf8(files["index.html"].clone()).expect("text");
@@ -204,5 +208,5 @@ fn the_same_bytes_with_any_number_of_workers() {
     let agent = Linear::agent(Says::Truth, 0.0);
     let [one, three] = [1, 3].map(|workers| explain(&*env, &agent, 3, workers).expect("a report"));
     assert!(one.files == three.files);
-    assert_eq!(one.report.edits, three.report.edits);
+    assert_eq!(one.cells.edits, three.cells.edits);
 }

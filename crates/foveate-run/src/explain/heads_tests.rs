@@ -8,6 +8,8 @@ use foveate_core::{
 use foveate_envs::registry::EnvRequest;
 use serde_json::json;
 
+use foveate_explain::study::{HeadNumber, heads_analysis};
+
 use super::*;
 
 const ROWS: usize = 5;
@@ -134,20 +136,16 @@ fn world() -> Box<dyn foveate_core::Env> {
 }
 
 /// The report, and the bytes of its files by name.
-fn analyse(
-    agent: &dyn Agent,
-    analysis: Analysis,
-    workers: usize,
-) -> Result<(HeadsReport, tests::Files), RunError> {
+fn analyse(agent: &dyn Agent, analysis: &str, workers: usize) -> Result<(Report, tests::Files), RunError> {
     analyse_with(agent, analysis, workers, None)
 }
 
 fn analyse_with(
     agent: &dyn Agent,
-    analysis: Analysis,
+    analysis: &str,
     workers: usize,
     sticky: Option<f64>,
-) -> Result<(HeadsReport, tests::Files), RunError> {
+) -> Result<(Report, tests::Files), RunError> {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let out = dir.path().join("heads");
     let env = world();
@@ -170,51 +168,55 @@ fn analyse_with(
         out: &out,
     };
     let stop = Stop::default();
-    let report = heads(&request, analysis, sticky, &stop, &mut |_| ())?;
-    let times = if analysis == Analysis::Threshold { ", each 15 times" } else { "" };
+    let report = heads(&request, heads_analysis(analysis).expect("it exists"), sticky, &stop, &mut |_| ())?;
+    let times = if analysis == "threshold" { ", each 15 times" } else { "" };
     let parts = tests::plays_what_it_announced(&stop).parts;
     assert_eq!(parts, format!("3 episodes of at most 40 steps{times}"));
     Ok((report, tests::files(&out)))
 }
 
-fn found(report: &HeadsReport, name: &str) -> f64 {
-    let fits = |finding: &&foveate_explain::study::Finding| finding.name.starts_with(name);
-    report.findings.iter().find(fits).unwrap_or_else(|| panic!("{name}: {report:?}")).value.0
+fn of(report: &Report) -> &Heads {
+    report.get().expect("of heads")
 }
 
-fn difference(report: &HeadsReport, name: &str) -> f64 {
-    let fits = |finding: &&foveate_explain::study::Finding| finding.name.starts_with(name);
-    let finding = report.findings.iter().find(fits).unwrap_or_else(|| panic!("{name}: {report:?}"));
+fn found(report: &Report, name: &str) -> f64 {
+    let fits = |finding: &&HeadNumber| finding.name.starts_with(name);
+    of(report).findings.iter().find(fits).unwrap_or_else(|| panic!("{name}: {report:?}")).value.0
+}
+
+fn difference(report: &Report, name: &str) -> f64 {
+    let fits = |finding: &&HeadNumber| finding.name.starts_with(name);
+    let finding = of(report).findings.iter().find(fits).unwrap_or_else(|| panic!("{name}: {report:?}"));
     finding.above_null.expect("it has a null").0
 }
 
 #[test]
 fn heads_are_told_apart() {
     let planted = PolicyAgent::new(Planted);
-    let of = |analysis| analyse(&planted, analysis, 2).expect("a report").0;
-    let report = of(Analysis::WhatWhere);
-    assert_eq!(report.attention, [2, ROWS, ROWS]);
+    let made = |analysis| analyse(&planted, analysis, 2).expect("a report").0;
+    let report = made("what-where");
+    assert_eq!(of(&report).attention, [2, ROWS, ROWS]);
     assert!(found(&report, "head 0") > 0.99 && found(&report, "head 1") < 0.01, "{report}");
-    let report = of(Analysis::Weights);
+    let report = made("weights");
     assert!(found(&report, "head 1: largest weight") > 0.99, "{report}");
     assert!(found(&report, "head 0: entropy") > found(&report, "head 1: entropy"), "{report}");
-    let report = of(Analysis::Inject);
+    let report = made("inject");
     assert!(difference(&report, "head 0") > 0.02, "what is yellow is attended to: {report}");
     assert!(difference(&report, "head 1").abs() < 1e-6, "a place is a place: {report}");
     assert!(difference(&report, "change of the policy, total variation") > 0.0, "{report}");
-    let report = of(Analysis::Threshold);
-    assert_eq!(report.findings[0].value.0, foveate_core::statistics::mean(&report.scores));
-    assert_eq!(report.findings.len(), 8);
+    let report = made("threshold");
+    assert_eq!(of(&report).findings[0].value.0, report.head.mean_score);
+    assert_eq!(of(&report).findings.len(), 8);
 }
 
 #[test]
 fn a_report_says_whether_actions_stick_and_warns_of_a_game_that_is_always_the_same() {
     let planted = PolicyAgent::new(Planted);
     for (analysis, sticky, says, warns) in [
-        (Analysis::Threshold, None, "", false),
-        (Analysis::Threshold, Some(0.25), "with probability 0.25", false),
-        (Analysis::Threshold, Some(0.0), "the game is deterministic", true),
-        (Analysis::Weights, Some(0.0), "the game is deterministic", false),
+        ("threshold", None, "", false),
+        ("threshold", Some(0.25), "with probability 0.25", false),
+        ("threshold", Some(0.0), "the game is deterministic", true),
+        ("weights", Some(0.0), "the game is deterministic", false),
     ] {
         let (report, files) = analyse_with(&planted, analysis, 2, sticky).expect("a report");
         let text = report.to_string();
@@ -237,18 +239,20 @@ fn analyses_do_not_depend_on_workers() {
     let mut agent = make("s3ta", &config).expect("an agent");
     let params = initial_params("s3ta", &config, Init::Torch, Seed::root(1)).expect("params");
     agent.set_params(&params).expect("its own");
-    for analysis in Analysis::ALL {
+    for analysis in HEADS.iter().map(|analysis| analysis.name()) {
         let (report, files) = analyse(&*agent, analysis, 1).expect("a report");
         let (again, other) = analyse(&*agent, analysis, 2).expect("a report");
-        assert_eq!(report.findings, again.findings, "{analysis:?}");
-        assert!(files == other, "{analysis:?}");
-        assert_eq!(report.scores.len(), 3);
-        assert!(!report.pictures.is_empty() && !report.findings.is_empty(), "{analysis:?}");
-        for picture in &report.pictures {
-            assert!(files[picture].starts_with(b"\x89PNG"), "{picture}");
+        assert_eq!(of(&report), of(&again), "{analysis}");
+        assert!(files == other, "{analysis}");
+        assert_eq!(report.head.scores.len(), 3);
+        let pictures: Vec<_> = files.iter().filter(|(name, _)| name.ends_with(".png")).collect();
+        assert!(!pictures.is_empty() && !of(&report).findings.is_empty(), "{analysis}");
+        let page = String::from_utf8_lossy(&files["index.html"]);
+        for (name, bytes) in pictures {
+            assert!(bytes.starts_with(b"\x89PNG") && page.contains(name.as_str()), "{name}");
         }
-        let finite = |finding: &foveate_explain::study::Finding| finding.value.0.is_finite();
-        assert!(report.findings.iter().all(finite), "{report}");
+        let finite = |finding: &HeadNumber| finding.value.0.is_finite();
+        assert!(of(&report).findings.iter().all(finite), "{report}");
     }
 }
 
@@ -256,6 +260,6 @@ fn analyses_do_not_depend_on_workers() {
 fn agents_without_heads_are_refused() {
     let config = json!({ "view": [56, 56, 3], "actions": 5, "torso": "residual", "answer_hidden": [8], "units": 0, "trunk": 0 });
     let agent = make("s3ta", &config).expect("an agent");
-    let said = analyse(&*agent, Analysis::Weights, 1).expect_err("no heads").to_string();
+    let said = analyse(&*agent, "weights", 1).expect_err("no heads").to_string();
     assert!(said.contains("no heads that attend to the cells"), "{said}");
 }

@@ -1,8 +1,7 @@
 //! Parallel work whose results arrive in order.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use foveate_core::EvaluateError;
@@ -18,28 +17,30 @@ pub(super) struct ThreadScheduler<'a> {
 }
 
 impl Scheduler for ThreadScheduler<'_> {
-    fn ordered<J: Send, R: Send>(
+    fn run(
         &self,
-        jobs: impl Iterator<Item = J> + Send,
-        work: impl Fn(J) -> Result<R, StudyError> + Sync,
+        jobs: usize,
+        work: &(dyn Fn(usize) -> Result<(), StudyError> + Sync),
         each: &mut dyn FnMut(),
-    ) -> Result<Vec<R>, StudyError> {
+    ) -> Result<(), StudyError> {
         let ThreadScheduler { workers, stop } = *self;
-        let workers = workers.min(jobs.size_hint().1.unwrap_or(usize::MAX)).max(1);
-        let jobs = Mutex::new(jobs.enumerate());
+        let workers = workers.min(jobs).max(1);
+        let next = AtomicUsize::new(0);
         let failed = AtomicBool::new(false);
         let (sender, results) = mpsc::channel();
-        let mut done = thread::scope(|scope| {
+        let mut errors = thread::scope(|scope| {
             for number in 0..workers {
-                let (sender, jobs, work, failed) = (sender.clone(), &jobs, &work, &failed);
+                let (sender, next, failed) = (sender.clone(), &next, &failed);
                 let serve = move || {
                     while !stop.asked() && !failed.load(Ordering::SeqCst) {
-                        let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
-                        let Some((index, job)) = next else { break };
-                        let result = work(job);
-                        failed.fetch_or(result.is_err(), Ordering::SeqCst);
+                        let job = next.fetch_add(1, Ordering::SeqCst);
+                        if job >= jobs {
+                            break;
+                        }
+                        let error = work(job).err();
+                        failed.fetch_or(error.is_some(), Ordering::SeqCst);
                         // The receiver lives until every sender is gone.
-                        let _ = sender.send((index, result));
+                        let _ = sender.send((job, error));
                     }
                 };
                 if let Err(error) = thread::Builder::new().spawn_scoped(scope, serve) {
@@ -53,23 +54,19 @@ impl Scheduler for ThreadScheduler<'_> {
                 }
             }
             drop(sender);
-            let mut done = Vec::new();
-            while let Ok(result) = results.recv() {
-                done.push(result);
+            let mut errors = Vec::new();
+            while let Ok((job, error)) = results.recv() {
+                errors.extend(error.map(|error| (job, error)));
                 stop.one_more();
                 each();
             }
-            Ok(done)
+            Ok(errors)
         })?;
-        done.sort_by_key(|(index, _)| *index);
-        let mut all = Vec::with_capacity(done.len());
-        for (_, result) in done {
-            all.push(result?);
+        errors.sort_by_key(|(job, _)| *job);
+        if let Some((_, error)) = errors.into_iter().next() {
+            return Err(error);
         }
-        if stop.asked() {
-            return Err(EvaluateError::Stopped.into());
-        }
-        Ok(all)
+        if stop.asked() { Err(EvaluateError::Stopped.into()) } else { Ok(()) }
     }
 
     fn stopped(&self) -> bool {
@@ -81,8 +78,14 @@ impl Scheduler for ThreadScheduler<'_> {
 mod tests {
     use super::*;
 
-    fn scheduler(workers: usize, stop: &Stop) -> ThreadScheduler<'_> {
-        ThreadScheduler { workers, stop }
+    fn ordered(
+        workers: usize,
+        stop: &Stop,
+        jobs: u64,
+        work: fn(u64) -> Result<u64, StudyError>,
+        each: &mut dyn FnMut(),
+    ) -> Result<Vec<u64>, StudyError> {
+        (&ThreadScheduler { workers, stop } as &dyn Scheduler).ordered(0..jobs, work, each)
     }
 
     #[test]
@@ -90,17 +93,13 @@ mod tests {
         let square = |x: u64| if x == 70 { Err(StudyError::Refused { why: "70".into() }) } else { Ok(x * x) };
         for workers in [0, 1, 2, 7] {
             let mut count = 0;
-            let got = scheduler(workers, &Stop::default())
-                .ordered(0..50, square, &mut || count += 1)
-                .expect("fine");
+            let got = ordered(workers, &Stop::default(), 50, square, &mut || count += 1).expect("fine");
             assert_eq!((got, count), ((0..50).map(|x| x * x).collect::<Vec<_>>(), 50));
-            let error = scheduler(workers, &Stop::default())
-                .ordered(0..100, square, &mut || {})
-                .expect_err("one fails");
+            let error = ordered(workers, &Stop::default(), 100, square, &mut || {}).expect_err("one fails");
             assert_eq!(error.to_string(), "70");
         }
         let stop = Stop::default();
         stop.ask();
-        assert!(scheduler(2, &stop).ordered(0..5, square, &mut || {}).is_err());
+        assert!(ordered(2, &stop, 5, square, &mut || {}).is_err());
     }
 }

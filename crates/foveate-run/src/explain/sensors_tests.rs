@@ -1,6 +1,7 @@
 //! Tests of the report on sensors, on a toy world and toy agents with a known ground truth.
 
 use foveate_core::Labels;
+use foveate_explain::study::Message;
 use foveate_toy::{Gauges, Listener, SIZES, SensorClaim as Says};
 
 use super::*;
@@ -9,7 +10,8 @@ use super::*;
 const NAMES: [&str; 4] = ["faint", "low", "loud", "loudest"];
 
 struct Made {
-    report: SensorReport,
+    report: Report,
+    sensors: Sensors,
     files: tests::Files,
 }
 
@@ -32,15 +34,14 @@ fn explain(says: Says, gain: f32, shuffled: bool, episodes: usize, workers: usiz
         workers,
         out: Path::new(""),
     };
-    let Ok((Report::Sensors(report), files)) = tests::made(request) else {
-        panic!("another report, or none")
-    };
-    Made { report: *report, files }
+    let (report, files) = tests::made(request).expect("a report");
+    let sensors = report.get::<Sensors>().expect("of sensors").clone();
+    Made { report, sensors, files }
 }
 
 #[track_caller]
-fn check(says: Says, gain: f32, episodes: usize, expect: &str) -> SensorReport {
-    let Made { report, .. } = explain(says, gain, false, episodes, 2);
+fn check(says: Says, gain: f32, episodes: usize, expect: &str) -> Sensors {
+    let Made { sensors: report, .. } = explain(says, gain, false, episodes, 2);
     assert_eq!(report.verdict, expect, "{says:?}: {:?}", report.ranks);
     report
 }
@@ -68,8 +69,8 @@ fn toys_are_seen_through() {
 
 #[test]
 fn sensors_are_those_of_the_world_in_any_order() {
-    let plain = explain(Says::Truth, 0.9, false, 6, 2).report;
-    let shuffled = explain(Says::Truth, 0.9, true, 6, 2).report;
+    let Made { report, sensors: plain, .. } = explain(Says::Truth, 0.9, false, 6, 2);
+    let shuffled = explain(Says::Truth, 0.9, true, 6, 2).sensors;
     let names: Vec<&str> = plain.sensors.iter().map(|sensor| &*sensor.name).collect();
     assert_eq!(names, NAMES);
     for (plain, shuffled) in plain.sensors.iter().zip(&shuffled.sensors) {
@@ -86,7 +87,7 @@ fn sensors_are_those_of_the_world_in_any_order() {
         assert!(pair[0].weight.0 < pair[1].weight.0 && pair[0].change[2].0 < pair[1].change[2].0, "{pair:?}");
     }
     // The message is the sum: most of its variance is that of the loudest sensor.
-    let recovered = plain.recovered.expect("it has a message");
+    let recovered = report.get::<Message>().and_then(|of| of.recovered.as_ref()).expect("it has a message");
     assert_eq!((recovered.inputs, recovered.fitted_on, recovered.scored_on), (2, 180, 180));
     let r2: Vec<f64> = recovered.sensors.iter().map(|sensor| sensor.r2).collect();
     let all: f64 = SIZES.iter().map(|size| size * size).sum();
@@ -97,7 +98,7 @@ fn sensors_are_those_of_the_world_in_any_order() {
 
 #[test]
 fn the_report_is_whole_and_does_not_depend_on_the_workers() {
-    let Made { report, files } = explain(Says::Truth, 0.9, true, 5, 1);
+    let Made { report, sensors, files } = explain(Says::Truth, 0.9, true, 5, 1);
     let other = explain(Says::Truth, 0.9, true, 5, 3).files;
     assert_eq!(files.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>());
     for (name, bytes) in &files {
@@ -123,13 +124,13 @@ fn the_report_is_whole_and_does_not_depend_on_the_workers() {
         assert!(page.contains(wants), "{wants}");
     }
     let numbers: serde_json::Value = serde_json::from_slice(&files["report.json"]).expect("JSON");
-    assert_eq!(numbers["verdict"].as_str(), Some(&*report.verdict));
+    assert_eq!(numbers["verdict"].as_str(), Some(&*sensors.verdict));
     // 60 steps of 4 sensors and 2 codes.
     assert_eq!(numbers["figures"]["sensor-weights"].as_array().map(Vec::len), Some(480));
     let said = report.to_string();
     assert!(said.contains("loudest") && said.contains("R²"), "{said}");
 
-    let Made { report, files } = explain(Says::Truth, 0.9, false, 1, 1);
+    let Made { sensors: report, files, .. } = explain(Says::Truth, 0.9, false, 1, 1);
     assert!(report.ranks.iter().all(|test| test.own.1.is_none()) && report.verdict == "undecided");
     let page = String::from_utf8(files["index.html"].clone()).expect("text");
     assert!(page.contains("over one episode") && !page.contains('…'), "{page}");

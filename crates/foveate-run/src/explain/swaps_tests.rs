@@ -5,7 +5,7 @@ use foveate_core::{
     TensorShape, Tokens,
 };
 use foveate_envs::registry::EnvRequest;
-use foveate_explain::study::{EffectMeter, Order, SwapReport};
+use foveate_explain::study::{EffectMeter, Encodings, Erasures, Order, SwapReport};
 
 use super::*;
 
@@ -370,11 +370,10 @@ fn a_report_begins_with_three_lines_and_tests_claims_in_the_world() {
             out: &out,
         };
         let report = run(&request, &Stop::default(), &mut |_| {}).expect("a report");
-        let Report::Pictures(report) = report else { panic!("of a picture") };
         (report, std::fs::read_to_string(out.join("index.html")).expect("a page"))
     };
     let (report, page) = explain(&*make("fast", &[]), &*champion("none", |_, _, value| value), "champion");
-    let swaps = report.swaps.as_ref().expect("it can be opened");
+    let swaps = report.get::<Swaps>().and_then(|of| of.swaps.as_ref()).expect("it can be opened");
     assert_eq!(
         swaps.randomised.len(),
         2 * 4 - 1,
@@ -397,9 +396,12 @@ fn a_report_begins_with_three_lines_and_tests_claims_in_the_world() {
     ids.sort_unstable();
     assert!(ids.windows(2).all(|pair| pair[0] != pair[1]), "every anchor has one place: {ids:?}");
 
-    let kinds: Vec<&str> = report.erasures.iter().map(|of| &*of.kind).collect();
+    let erasures = |report: &Report| report.get::<Erasures>().expect("of a picture").erasures.clone();
+    let encoded = |report: &Report| report.get::<Encodings>().expect("of a picture").encoded.clone();
+    let (things, positions) = (erasures(&report), encoded(&report));
+    let kinds: Vec<&str> = things.iter().map(|of| &*of.kind).collect();
     assert_eq!(kinds, ["road", "kerbs", "grass", "indicators"]);
-    let [road, .., indicators] = &report.erasures[..] else { panic!("four") };
+    let [road, .., indicators] = &things[..] else { panic!("four") };
     assert!(
         road.looked_at.expect("it looks").value > 2.0 * road.pixels.value,
         "it looks at the road: {road:?}"
@@ -408,7 +410,7 @@ fn a_report_begins_with_three_lines_and_tests_claims_in_the_world() {
     assert!(road.cost.is_some_and(|(lost, _)| lost > 0.0), "{road:?}");
 
     let told = |name: &str| {
-        let of = report.encoded.iter().find(|of| of.quantity == name).unwrap_or_else(|| panic!("{name}"));
+        let of = positions.iter().find(|of| of.quantity == name).unwrap_or_else(|| panic!("{name}"));
         assert_eq!(of.moves.len(), 10, "as many as it selects");
         of.r2.value
     };
@@ -420,6 +422,6 @@ fn a_report_begins_with_three_lines_and_tests_claims_in_the_world() {
         &PolicyAgent::new(Planted { honest: true }),
         "planted",
     );
-    assert!(report.erasures.is_empty() && report.encoded.is_empty(), "{report}");
+    assert!(erasures(&report).is_empty() && encoded(&report).is_empty(), "{report}");
     assert!(!page.contains("id=\"without\"") && page.contains("id=\"matters\""));
 }

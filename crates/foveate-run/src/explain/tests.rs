@@ -8,6 +8,7 @@ use foveate_core::{Env, PolicyAgent};
 use foveate_envs::shift::{Plan, Shifted};
 use foveate_envs::wrap::{Wrapped, Wrappers};
 use foveate_explain::faithful::Conclusion;
+use foveate_explain::study::{Looks, Saliency};
 use foveate_toy::{Looker, PlaceClaim as Says, Sparks};
 
 use super::*;
@@ -17,7 +18,8 @@ use crate::workers::Stop;
 pub(super) type Files = BTreeMap<String, Vec<u8>>;
 
 struct Made {
-    report: StudyReport,
+    report: Report,
+    covers: Covers,
     files: Files,
 }
 
@@ -82,14 +84,14 @@ fn explain_in(env: &dyn Env, says: Says, episodes: usize, workers: usize) -> Mad
         workers,
         out: Path::new(""),
     };
-    let Ok((Report::Pictures(report), files)) = made(request) else { panic!("another report, or none") };
-    let report = *report;
-    Made { report, files }
+    let (report, files) = made(request).expect("a report");
+    let covers = report.get::<Covers>().expect("of a picture").clone();
+    Made { report, covers, files }
 }
 
 #[track_caller]
 fn check(says: Says, episodes: usize, expect: &str) {
-    let Made { report, .. } = explain(says, episodes, 2);
+    let Made { covers: report, .. } = explain(says, episodes, 2);
     assert_eq!(report.verdict, expect, "{says:?}: {:?}", report.claims[0]);
     for control in &report.claims[2..5] {
         assert_ne!(control.verdict, Some(Conclusion::Supported), "{says:?}: {control:?}");
@@ -119,21 +121,28 @@ fn stacks_of_grey_pictures_and_shuffled_patches_are_explained_too() {
     for shift in ["", "shuffle:5:patch=4:every=7"] {
         let env = stacked(shift);
         let truth = explain_in(&*env, Says::Truth, 5, 2);
-        assert_eq!(truth.report.verdict, "supported", "{shift}: {:?}", truth.report.claims[0]);
-        let nonsense = explain_in(&*env, Says::Nonsense, 5, 2).report;
+        assert_eq!(truth.covers.verdict, "supported", "{shift}: {:?}", truth.covers.claims[0]);
+        let nonsense = explain_in(&*env, Says::Nonsense, 5, 2).covers;
         assert_eq!(nonsense.verdict, "not supported", "{shift}: {:?}", nonsense.claims[0]);
         let page = String::from_utf8(truth.files["index.html"].clone()).expect("text");
         assert_eq!(page.contains("gets its patches in another order"), !shift.is_empty(), "{shift}");
     }
     // Always the patch in the middle of what it gets: elsewhere in the world in every episode.
-    let regions = |shift: &str| explain_in(&*stacked(shift), Says::Middle, 2, 2).report.regions;
+    let regions = |shift: &str| {
+        explain_in(&*stacked(shift), Says::Middle, 2, 2)
+            .report
+            .get::<Looks>()
+            .expect("it looks")
+            .regions
+            .clone()
+    };
     let (own, shuffled) = (regions(""), regions("shuffle:5:patch=4"));
     assert!(own[0].1 > 0.99 && shuffled[0].1 < 0.9, "{own:?} {shuffled:?}");
 }
 
 #[test]
 fn without_attention_perturbations_make_the_claim() {
-    let Made { report, files } = explain(Says::Nothing, 5, 2);
+    let Made { covers: report, files, .. } = explain(Says::Nothing, 5, 2);
     assert_eq!(report.claims[0].name, "perturbation saliency");
     let [_, high] = report.claims[1].blur.interval.expect("five episodes");
     assert!(report.claims[0].blur.value > high, "{:?}", report.claims);
@@ -194,7 +203,7 @@ fn addresses(name: &str, text: &str) -> Vec<String> {
 
 #[test]
 fn the_page_needs_nothing_else_and_figures_say_what_their_tables_say() {
-    let Made { report, files } = explain(Says::Truth, 5, 2);
+    let Made { report, covers, files } = explain(Says::Truth, 5, 2);
     let text = |name: &str| String::from_utf8(files[name].clone()).expect(name);
     let page = text("index.html");
     assert_eq!(page.len(), report.head.bytes);
@@ -251,9 +260,9 @@ fn the_page_needs_nothing_else_and_figures_say_what_their_tables_say() {
     // The faithfulness figure is drawn from the numbers of the report.
     let drawn: Vec<serde_json::Value> =
         serde_json::from_str(&text("figures/faithfulness.json")).expect("rows");
-    assert_eq!(drawn[0]["mean"].as_f64(), Some(report.claims[0].blur.value));
+    assert_eq!(drawn[0]["mean"].as_f64(), Some(covers.claims[0].blur.value));
     let told: serde_json::Value = serde_json::from_str(&text("report.json")).expect("JSON");
-    assert_eq!(told["claims"][0]["blur"][0].as_f64(), Some(report.claims[0].blur.value));
+    assert_eq!(told["claims"][0]["blur"][0].as_f64(), Some(covers.claims[0].blur.value));
     assert_eq!(told["verdict"], "supported");
 }
 
@@ -453,7 +462,7 @@ fn every_number_of_the_page_is_in_the_report() {
 
 #[test]
 fn the_page_says_what_the_data_say() {
-    let Made { mut report, files } = explain(Says::Truth, 5, 2);
+    let Made { mut covers, files, .. } = explain(Says::Truth, 5, 2);
     let page = String::from_utf8(files["index.html"].clone()).expect("text");
     for wants in [
         "covering them must move its action, trained or not",
@@ -464,19 +473,19 @@ fn the_page_says_what_the_data_say() {
         assert!(page.contains(wants), "{wants}");
     }
     assert!(!page.contains("since it can look elsewhere") && !page.contains("does as well"), "{page}");
-    report.driving = "not supported".into();
-    let said = report.driving_sentence();
+    covers.driving = "not supported".into();
+    let said = covers.driving_sentence();
     assert!(said.contains("do not show it for both fills") && said.contains("95 % from"), "{said}");
     assert!(!said.contains("elsewhere:") && said.ends_with("Why, this test does not say."), "{said}");
 }
 
 #[test]
 fn one_episode_has_no_interval() {
-    let Made { report, files } = explain(Says::Truth, 1, 1);
-    assert!(report.claims.iter().all(|c| c.blur.interval.is_none() && c.null[1].interval.is_none()));
-    assert!(report.interventions.iter().all(|i| i.interval.is_none()));
-    assert!(report.drives.iter().all(|d| d.interval.is_none()) && report.cost[0].interval.is_none());
-    assert_eq!(report.agreement.ranks.1, None);
+    let Made { report, covers, files } = explain(Says::Truth, 1, 1);
+    assert!(covers.claims.iter().all(|c| c.blur.interval.is_none() && c.null[1].interval.is_none()));
+    assert!(covers.interventions.iter().all(|i| i.interval.is_none()));
+    assert!(covers.drives.iter().all(|d| d.interval.is_none()) && covers.cost[0].interval.is_none());
+    assert_eq!(report.get::<Saliency>().expect("it has attention").agreement.ranks.1, None);
     let said = report.to_string();
     assert!(said.contains("one episode has no interval") && !said.contains('…'), "{said}");
     assert!(said.contains("6 decisions in 1 episode;"), "{said}");

@@ -8,12 +8,12 @@
 
 use foveate_core::{ActContext, Agent, Env, ImageBuf, Opened, PixelShape};
 
+use super::super::StudyError;
 use super::super::seen::{SeenPicture, pictures};
-use super::super::{Progress, Scheduler, StudyError};
 use super::drive::{divergence, drive, probabilities, total_variation, with_bytes};
 use super::maps::{bright, head, sheet, to_buf};
 use super::weights::MOMENTS;
-use super::{Finding, Found, Job, counted};
+use super::{Found, HeadNumber, Job, OfHeads};
 use crate::charts::WHOLE;
 use crate::figure::{DataTable, Figure, Ink, Plot, short};
 
@@ -156,7 +156,7 @@ struct Played {
     moments: Vec<(usize, ImageBuf, Vec<f32>)>,
 }
 
-fn play<S: Scheduler>(job: &Job<'_, S>, episode: usize) -> Result<Played, StudyError> {
+fn play(job: &Job<'_>, episode: usize) -> Result<Played, StudyError> {
     let (heads, cells) = (job.heads, job.grid.len());
     let sides = [job.grid.height(), job.grid.width()];
     let start = job.start(episode);
@@ -248,53 +248,57 @@ fn play<S: Scheduler>(job: &Job<'_, S>, episode: usize) -> Result<Played, StudyE
     Ok(played)
 }
 
-pub(super) fn find<S: Scheduler>(
-    job: &Job<'_, S>,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Found, StudyError> {
-    let n = job.starts.len();
-    let played =
-        job.scheduler.ordered(job.episodes(), |e| play(job, e), &mut counted("pasting", n, progress))?;
-    let of = |value: &dyn Fn(&Played) -> f64| -> Vec<f64> { played.iter().map(value).collect() };
-    let mut findings = vec![];
-    for h in 0..job.heads {
-        findings.push(Finding::against(
-            format!("head {h}: share of its attention on the object; null: on its place without it"),
-            &of(&|p| p.mass[h][0]),
-            &of(&|p| p.mass[h][2]),
+/// An object pasted into the picture, against the same moments without it.
+#[derive(Debug)]
+pub(in crate::study) struct Inject;
+
+impl OfHeads for Inject {
+    const NAME: &'static str = "inject";
+    const TITLE: &'static str = "An object pasted into the picture";
+
+    fn find(job: &Job<'_>, each: &mut dyn FnMut()) -> Result<Found, StudyError> {
+        let played = job.scheduler.ordered(job.episodes(), |e| play(job, e), each)?;
+        let of = |value: &dyn Fn(&Played) -> f64| -> Vec<f64> { played.iter().map(value).collect() };
+        let mut findings = vec![];
+        for h in 0..job.heads {
+            findings.push(HeadNumber::against(
+                format!("head {h}: share of its attention on the object; null: on its place without it"),
+                &of(&|p| p.mass[h][0]),
+                &of(&|p| p.mass[h][2]),
+            ));
+        }
+        let all = |p: &Played, i: usize| p.mass.iter().map(|mass| mass[i]).sum::<f64>() / p.mass.len() as f64;
+        findings.push(HeadNumber::against(
+            "all heads: share on the object; null: on a box of mean colour",
+            &of(&|p| all(p, 0)),
+            &of(&|p| all(p, 1)),
         ));
+        findings.push(HeadNumber::against(
+            "change of the policy, total variation; null: by the box",
+            &of(&|p| p.variation[0]),
+            &of(&|p| p.variation[1]),
+        ));
+        findings.push(HeadNumber::against(
+            "change of the policy, divergence in nats; null: by the box",
+            &of(&|p| p.kl[0]),
+            &of(&|p| p.kl[1]),
+        ));
+        findings.push(HeadNumber::against(
+            "steps until another choice is the most likely; null: by the box",
+            &of(&|p| p.first[0]),
+            &of(&|p| p.first[1]),
+        ));
+        findings.push(HeadNumber::against(
+            "score of episodes with the object; null: without it",
+            &of(&|p| p.with_object),
+            &of(&|p| p.score),
+        ));
+        let figures = played.first().map_or(vec![], |first| vec![moments(job, first), over_time(first)]);
+        Ok(Found { scores: of(&|p| p.score), findings, figures })
     }
-    let all = |p: &Played, i: usize| p.mass.iter().map(|mass| mass[i]).sum::<f64>() / p.mass.len() as f64;
-    findings.push(Finding::against(
-        "all heads: share on the object; null: on a box of mean colour",
-        &of(&|p| all(p, 0)),
-        &of(&|p| all(p, 1)),
-    ));
-    findings.push(Finding::against(
-        "change of the policy, total variation; null: by the box",
-        &of(&|p| p.variation[0]),
-        &of(&|p| p.variation[1]),
-    ));
-    findings.push(Finding::against(
-        "change of the policy, divergence in nats; null: by the box",
-        &of(&|p| p.kl[0]),
-        &of(&|p| p.kl[1]),
-    ));
-    findings.push(Finding::against(
-        "steps until another choice is the most likely; null: by the box",
-        &of(&|p| p.first[0]),
-        &of(&|p| p.first[1]),
-    ));
-    findings.push(Finding::against(
-        "score of episodes with the object; null: without it",
-        &of(&|p| p.with_object),
-        &of(&|p| p.score),
-    ));
-    let figures = played.first().map_or(vec![], |first| vec![moments(job, first), over_time(first)]);
-    Ok(Found { scores: of(&|p| p.score), findings, figures })
 }
 
-fn moments<S>(job: &Job<'_, S>, first: &Played) -> Figure {
+fn moments(job: &Job<'_>, first: &Played) -> Figure {
     let cells = job.grid.len();
     let mut columns = vec!["seen".to_owned()];
     columns.extend((0..job.heads).map(|head| format!("head {head}")));

@@ -13,69 +13,31 @@ mod threshold;
 mod weights;
 mod what_where;
 
+use std::cell::RefCell;
 use std::fmt;
-use std::path::PathBuf;
+use std::sync::Mutex;
 
-use foveate_core::{
-    ActContext, Agent, Env, Labels, Opened, PatchGrid, RolloutJob, Seed, Tokens, episode_seed,
-};
+use foveate_core::{ActContext, Agent, Env, Labels, Opened, PatchGrid, Seed, Tokens, episode_seed};
 use serde::Serialize;
 
+pub(super) use self::inject::Inject;
+pub(super) use self::planning::Planning;
+pub(super) use self::saliency::BesideSaliency;
+pub(super) use self::threshold::Threshold;
+pub(super) use self::weights::Weights;
+pub(super) use self::what_where::WhatWhere;
+use super::cost::{Meter, StudyCost};
+use super::finding::{Analysis, Bench, Finding, Findings, Shown};
+use super::means::{difference, over};
 use super::play::EpisodeStart;
-use super::report_page::count;
-use super::{
-    AddFile, Mean, Progress, REPORT_FILE, Scheduler, StudyError, figures_json, whole_json, write_figure,
-};
+use super::words::count;
+use super::{HEADS, INTERVAL, Mean, Progress, ReportHead, Scheduler, Study, StudyError, finish};
 use crate::figure::Figure;
+use crate::page::{PageTable, Section};
 
-/// Which analysis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Analysis {
-    /// Where each head attends: overlays, marginals, entropy.
-    Weights,
-    /// Whether a head asks for contents or for places.
-    WhatWhere,
-    /// Perturbation saliency of policy and value, beside attention.
-    Saliency,
-    /// An object pasted into the picture, against the same moments without it.
-    Inject,
-    /// The score with small weights set to zero.
-    Threshold,
-    /// Whether heads attend to where something will move, and whether arrivals there change what is done.
-    Planning,
-}
-
-impl Analysis {
-    /// All of them.
-    pub const ALL: [Analysis; 6] = [
-        Analysis::Weights,
-        Analysis::WhatWhere,
-        Analysis::Saliency,
-        Analysis::Inject,
-        Analysis::Threshold,
-        Analysis::Planning,
-    ];
-
-    /// Its name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Analysis::Weights => "weights",
-            Analysis::WhatWhere => "what-where",
-            Analysis::Saliency => "saliency",
-            Analysis::Inject => "inject",
-            Analysis::Threshold => "threshold",
-            Analysis::Planning => "planning",
-        }
-    }
-
-    /// How often every episode is played in full.
-    pub const fn times(self) -> usize {
-        match self {
-            Analysis::Threshold => threshold::TIMES,
-            _ => 1,
-        }
-    }
+/// The analysis of this name.
+pub fn heads_analysis(name: &str) -> Option<&'static dyn Analysis> {
+    HEADS.iter().copied().find(|analysis| analysis.name() == name)
 }
 
 /// What may mislead where one other action changes all that follows, in the same way each time.
@@ -86,7 +48,7 @@ const DETERMINISTIC: &str = "in a deterministic game one other action leads to a
 /// World, agent and size of an analysis.
 pub struct HeadsRequest<'a> {
     /// Which analysis.
-    pub analysis: Analysis,
+    pub analysis: &'static dyn Analysis,
     /// The world; it is copied.
     pub env: &'a dyn Env,
     /// The agent with its weights; it is copied.
@@ -107,7 +69,7 @@ pub struct HeadsRequest<'a> {
 
 /// A number that was found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Finding {
+pub struct HeadNumber {
     /// What it is.
     pub name: String,
     /// Its mean over episodes, and the 95 % interval.
@@ -118,44 +80,27 @@ pub struct Finding {
     pub above_null: Option<Mean>,
 }
 
-impl Finding {
+impl HeadNumber {
     fn plain(name: impl Into<String>, values: &[f64]) -> Self {
-        Finding { name: name.into(), value: super::sensors::over(values), null: None, above_null: None }
+        HeadNumber { name: name.into(), value: over(values), null: None, above_null: None }
     }
 
     /// With the null of each episode.
     fn against(name: impl Into<String>, values: &[f64], null: &[f64]) -> Self {
-        let apart: Vec<f64> = values.iter().zip(null).map(|(a, b)| a - b).collect();
-        Finding {
+        HeadNumber {
             name: name.into(),
-            value: super::sensors::over(values),
-            null: Some(super::sensors::over(null)),
-            above_null: Some(super::sensors::over(&apart)),
+            value: over(values),
+            null: Some(over(null)),
+            above_null: Some(difference(values, null)),
         }
     }
 }
 
-/// What an analysis found, in numbers.
+/// What an analysis of heads found, in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct HeadsReport {
-    /// The folder that it was written to.
-    #[serde(skip)]
-    pub folder: PathBuf,
-    /// Files of figures.
-    #[serde(skip)]
-    pub pictures: Vec<String>,
+pub struct Heads {
     /// Which analysis.
-    pub analysis: Analysis,
-    /// The world.
-    pub env: String,
-    /// Its picture.
-    pub picture: String,
-    /// Its variants.
-    pub variant: String,
-    /// Where the weights came from.
-    pub weights: String,
-    /// The seed of the stream.
-    pub seed: u64,
+    pub analysis: &'static str,
     /// Of a game whose actions may stick: the probability; 0 is a deterministic game.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sticky: Option<f64>,
@@ -165,9 +110,10 @@ pub struct HeadsReport {
     /// Heads, rows and columns of cells.
     pub attention: [usize; 3],
     /// Score of every episode, played as the agent is.
+    #[serde(skip)]
     pub scores: Vec<f64>,
     /// The numbers.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<HeadNumber>,
     /// Confidence level of all intervals.
     pub interval: f64,
 }
@@ -193,62 +139,33 @@ fn with_interval((mean, interval): Mean) -> String {
     }
 }
 
-impl fmt::Display for HeadsReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Heads {
+    /// The lines on a terminal.
+    fn lines(&self) -> Vec<String> {
         let [heads, rows, columns] = self.attention;
-        writeln!(f, "{}", self.weights)?;
-        writeln!(f, "  {} of {} over {rows} x {columns} cells", self.analysis.name(), count(heads, "head"))?;
-        writeln!(
-            f,
-            "  on {}, variant {}, seed {}, {}",
-            self.env,
-            self.variant,
-            self.seed,
-            count(self.scores.len(), "episode")
-        )?;
-        match self.sticky {
-            Some(0.0) => writeln!(f, "  no sticky actions: the game is deterministic")?,
-            Some(chance) => writeln!(
-                f,
-                "  sticky actions: each frame repeats the action before with probability {chance}"
-            )?,
-            None => {}
-        }
-        if let Some(warning) = self.warning {
-            writeln!(f, "  warning: {warning}")?;
-        }
+        let mut lines =
+            vec![format!("{} of {} over {rows} x {columns} cells", self.analysis, count(heads, "head"))];
+        lines.extend(self.sticky.map(|chance| match chance {
+            0.0 => "no sticky actions: the game is deterministic".to_owned(),
+            _ => format!("sticky actions: each frame repeats the action before with probability {chance}"),
+        }));
+        lines.extend(self.warning.map(|warning| format!("warning: {warning}")));
         let longest = self.findings.iter().map(|finding| finding.name.chars().count()).max().unwrap_or(0);
-        for Finding { name, value, null, above_null } in &self.findings {
-            write!(f, "  {name:longest$}  {}", with_interval(*value))?;
-            if let (Some(null), Some(above)) = (null, above_null) {
-                write!(f, "; null {}, difference {}", with_interval(*null), with_interval(*above))?;
-            }
-            writeln!(f)?;
-        }
-        let first = self.pictures.first().map_or("", |name| name);
-        write!(f, "{}: {}", self.folder.join(first).display(), count(self.pictures.len(), "picture"))
+        lines.extend(self.findings.iter().map(|HeadNumber { name, value, null, above_null }| {
+            let beside = null.zip(*above_null).map(|(null, above)| {
+                format!("; null {}, difference {}", with_interval(null), with_interval(above))
+            });
+            format!("{name:longest$}  {}{}", with_interval(*value), beside.unwrap_or_default())
+        }));
+        lines
     }
-}
 
-/// A finished analysis.
-pub struct HeadsStudy {
-    report: HeadsReport,
-    figures: Vec<Figure>,
-}
-
-impl HeadsStudy {
-    /// Passes name and bytes of every file to `add`: figures as SVG, PNG, CSV and JSON, and last [`REPORT_FILE`].
-    ///
-    /// # Errors
-    /// The first that `add` gives.
-    pub fn write<E>(self, add: &mut AddFile<'_, E>) -> Result<HeadsReport, E> {
-        let HeadsStudy { mut report, figures } = self;
-        for figure in &figures {
-            write_figure(figure, add)?;
-            report.pictures.push(format!("figures/{}.png", figure.name));
-        }
-        add(REPORT_FILE, whole_json(&report, &figures_json(figures.iter())).as_bytes())?;
-        Ok(report)
+    fn table(&self) -> PageTable {
+        let rows = self.findings.iter().map(|HeadNumber { name, value, null, above_null }| {
+            let told = |of: &Option<Mean>| of.map_or("—".into(), with_interval);
+            [name.clone(), with_interval(*value), told(null), told(above_null)]
+        });
+        PageTable::new(["what", "mean", "null", "difference"], rows)
     }
 }
 
@@ -272,19 +189,20 @@ pub fn attends_with_heads(env: &dyn Env, agent: &dyn Agent, seed: u64) -> Option
 }
 
 /// What the analyses share.
-struct Job<'a, S> {
-    scheduler: &'a S,
+pub(super) struct Job<'a> {
+    scheduler: &'a dyn Scheduler,
     /// Decisions per episode that are looked at closely.
     decisions: usize,
+    sticky: Option<f64>,
     /// Of all random choices.
     seed: Seed,
     heads: usize,
     grid: PatchGrid,
     /// `[episodes]`
-    starts: Vec<std::sync::Mutex<EpisodeStart>>,
+    starts: Vec<Mutex<EpisodeStart>>,
 }
 
-impl<S: Scheduler> Job<'_, S> {
+impl Job<'_> {
     /// An episode as it begins.
     fn start(&self, episode: usize) -> EpisodeStart {
         self.starts[episode].lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
@@ -299,8 +217,56 @@ impl<S: Scheduler> Job<'_, S> {
 /// What an analysis hands back.
 struct Found {
     scores: Vec<f64>,
-    findings: Vec<Finding>,
+    findings: Vec<HeadNumber>,
     figures: Vec<Figure>,
+}
+
+/// An analysis of heads.
+trait OfHeads: fmt::Debug + Sync {
+    /// Its name on the command line.
+    const NAME: &'static str;
+    /// Its heading.
+    const TITLE: &'static str;
+    /// How often every episode is played in full.
+    const TIMES: usize = 1;
+    /// Whether it misleads in a game that is always the same.
+    const STICKY: bool = false;
+
+    /// Plays and finds; `each` is called after every job.
+    fn find(job: &Job<'_>, each: &mut dyn FnMut()) -> Result<Found, StudyError>;
+}
+
+impl<T: OfHeads> Analysis for T {
+    fn name(&self) -> &'static str {
+        T::NAME
+    }
+
+    fn plays(&self) -> usize {
+        T::TIMES
+    }
+
+    fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
+        let Some(job) = &bench.heads else { return Ok(None) };
+        let Found { scores, findings, figures } = T::find(job, &mut || bench.meter.borrow_mut().job(0))?;
+        let found = Heads {
+            analysis: T::NAME,
+            sticky: job.sticky,
+            warning: (T::STICKY && job.sticky == Some(0.0)).then_some(DETERMINISTIC),
+            attention: [job.heads, job.grid.height(), job.grid.width()],
+            scores,
+            findings,
+            interval: INTERVAL,
+        };
+        let section = Section {
+            id: T::NAME.into(),
+            title: T::TITLE.into(),
+            lead: found.warning.iter().map(|warning| format!("Warning: {warning}.")).collect(),
+            tables: vec![found.table()],
+            figures,
+            ..Section::default()
+        };
+        Ok(Some(Finding { lines: found.lines(), section: Some(section), ..Finding::new(found) }))
+    }
 }
 
 /// Runs an analysis, reporting progress.
@@ -308,10 +274,10 @@ struct Found {
 /// # Errors
 /// When the agent has no heads over the cells of this world's picture, an episode fails, or someone asks to stop.
 pub fn study_heads(
-    request: &HeadsRequest<'_>,
-    scheduler: &impl Scheduler,
+    request: HeadsRequest<'_>,
+    scheduler: &dyn Scheduler,
     progress: &mut dyn FnMut(Progress),
-) -> Result<HeadsStudy, StudyError> {
+) -> Result<Study, StudyError> {
     let Some([heads, rows, columns]) = attends_with_heads(request.env, request.agent, request.seed) else {
         return Err(StudyError::Refused {
             why: format!(
@@ -322,55 +288,28 @@ pub fn study_heads(
     };
     let refused = |error: foveate_core::PolicyError| StudyError::Refused { why: error.to_string() };
     let grid = PatchGrid::tile(columns, rows, 1, 1).map_err(refused)?;
-    let mut env = request.env.boxed_clone();
-    let starts = (0..request.episodes).map(|episode| {
-        env.reset((episode == 0).then_some(request.seed));
-        std::sync::Mutex::new(EpisodeStart {
-            env: env.boxed_clone(),
-            agent: request.agent.boxed_clone(),
-            job: RolloutJob { genome: 0, episode, env_seed: request.seed },
-            max_steps: request.max_steps.unwrap_or(usize::MAX),
-        })
-    });
+    let starts =
+        EpisodeStart::all(request.env, request.agent, request.seed, request.episodes, request.max_steps);
     let seed = Seed::root(request.seed).child("heads", 0);
-    let job = Job { scheduler, decisions: request.decisions, seed, heads, grid, starts: starts.collect() };
-    let found = match request.analysis {
-        Analysis::Weights => weights::find(&job, progress),
-        Analysis::WhatWhere => what_where::find(&job, progress),
-        Analysis::Saliency => saliency::find(&job, progress),
-        Analysis::Inject => inject::find(&job, progress),
-        Analysis::Threshold => threshold::find(&job, progress),
-        Analysis::Planning => planning::find(&job, progress),
-    }?;
-    let Labels { env, picture, variant, weights } = request.labels.clone();
-    let Found { scores, findings, figures } = found;
-    let report = HeadsReport {
-        folder: PathBuf::new(),
-        pictures: vec![],
-        analysis: request.analysis,
-        env,
-        picture,
-        variant,
-        weights,
-        seed: request.seed,
-        sticky: request.sticky,
-        warning: (request.analysis == Analysis::Threshold && request.sticky == Some(0.0))
-            .then_some(DETERMINISTIC),
-        attention: [heads, rows, columns],
-        scores,
-        findings,
-        interval: 0.95,
+    let meter = RefCell::new(Meter::new(StudyCost::of_heads(&request), progress));
+    let HeadsRequest { analysis, decisions, sticky, labels, .. } = request;
+    let job = Job { scheduler, decisions, sticky, seed, heads, grid, starts };
+    let bench = Bench {
+        head: ReportHead::new(&labels, request.seed, vec![], vec![], 0),
+        dimensions: vec![],
+        shown: Shown { verb: "attends to with its heads", ..Shown::default() },
+        swaps: None,
+        pictures: None,
+        sensors: None,
+        cells: None,
+        heads: Some(job),
+        meter,
     };
-    Ok(HeadsStudy { report, figures })
-}
-
-/// Calls `progress` after each of `total` jobs.
-fn counted<'a>(what: &'static str, total: usize, progress: &'a mut dyn FnMut(Progress)) -> impl FnMut() + 'a {
-    let mut done = 0;
-    move || {
-        done += 1;
-        progress(Progress { what, done: done as f64 / total.max(1) as f64 });
-    }
+    let mut study = finish(&[analysis], bench)?;
+    let scores = study.report.get::<Heads>().map_or(vec![], |found| found.scores.clone());
+    let head = &mut study.report.head;
+    (head.mean_score, head.scores) = (foveate_core::statistics::mean(&scores), scores);
+    Ok(study)
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 //!
 //! Something is where the picture changes from one step to the next.
 
+use super::super::StudyError;
 use super::super::seen::SeenPicture;
-use super::super::{Progress, Scheduler, StudyError};
 use super::drive::{drive, total_variation};
-use super::{Finding, Found, Job, counted};
+use super::{Found, HeadNumber, Job, OfHeads};
 use crate::charts::{DotPlot, DotRow, dots, percent};
 use crate::figure::{Figure, Ink};
 
@@ -87,7 +87,7 @@ struct Numbers {
     wires: Vec<Option<[f64; 2]>>,
 }
 
-fn numbers<S: Scheduler>(job: &Job<'_, S>, episode: usize, record: &Record) -> Numbers {
+fn numbers(job: &Job<'_>, episode: usize, record: &Record) -> Numbers {
     let (heads, cells) = (job.heads, job.grid.len());
     let mut rng = job.seed.child("planning", episode as u64).rng();
     let steps: Vec<(usize, Vec<bool>)> = (0..record.weights.len())
@@ -124,57 +124,63 @@ fn numbers<S: Scheduler>(job: &Job<'_, S>, episode: usize, record: &Record) -> N
     Numbers { score: record.score, ahead, wires: wires.collect() }
 }
 
-pub(super) fn find<S: Scheduler>(
-    job: &Job<'_, S>,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Found, StudyError> {
-    let n = job.starts.len();
-    let sides = [job.grid.height(), job.grid.width()];
-    let play = |episode: usize| {
-        let (mut record, mut before) = (Record::default(), Vec::<u8>::new());
-        let result = drive(job.start(episode), &mut |_| (), None, &mut |now| {
-            let seen = SeenPicture::of(now.env, None)?;
-            let picture = seen.newest_frame();
-            if before.is_empty() {
-                before.extend_from_slice(picture.rgb());
-            }
-            record.moved.push(moved(&before, picture.rgb(), [picture.width(), picture.height()], sides));
-            before.copy_from_slice(picture.rgb());
-            record.weights.push(now.opened.weights.clone());
-            record.probabilities.push(now.probabilities.to_vec());
-            Ok(())
-        })?;
-        record.score = result.total;
-        Ok(numbers(job, episode, &record))
-    };
-    let found = job.scheduler.ordered(job.episodes(), play, &mut counted("playing", n, progress))?;
-    let mut findings = vec![];
-    for h in 0..job.heads {
-        let of = |i: usize| -> Vec<f64> { found.iter().map(|numbers| numbers.ahead[h][i]).collect() };
-        findings.push(Finding::against(
-            format!("head {h}: share on where something will be; null: of other moments"),
-            &of(0),
-            &of(1),
-        ));
-    }
-    for h in 0..job.heads {
-        let of = |i: usize| -> Vec<f64> {
-            found.iter().filter_map(|numbers| numbers.wires[h].map(|wires| wires[i])).collect()
+/// Whether heads attend to where something will move, and whether arrivals there change what is done.
+#[derive(Debug)]
+pub(in crate::study) struct Planning;
+
+impl OfHeads for Planning {
+    const NAME: &'static str = "planning";
+    const TITLE: &'static str = "Forward planning and trip-wires";
+
+    fn find(job: &Job<'_>, each: &mut dyn FnMut()) -> Result<Found, StudyError> {
+        let n = job.starts.len();
+        let sides = [job.grid.height(), job.grid.width()];
+        let play = |episode: usize| {
+            let (mut record, mut before) = (Record::default(), Vec::<u8>::new());
+            let result = drive(job.start(episode), &mut |_| (), None, &mut |now| {
+                let seen = SeenPicture::of(now.env, None)?;
+                let picture = seen.newest_frame();
+                if before.is_empty() {
+                    before.extend_from_slice(picture.rgb());
+                }
+                record.moved.push(moved(&before, picture.rgb(), [picture.width(), picture.height()], sides));
+                before.copy_from_slice(picture.rgb());
+                record.weights.push(now.opened.weights.clone());
+                record.probabilities.push(now.probabilities.to_vec());
+                Ok(())
+            })?;
+            record.score = result.total;
+            Ok(numbers(job, episode, &record))
         };
-        let some = of(0);
-        let name = format!(
-            "head {h}: change of the policy after an arrival at its place ({} of {n} episodes); null: elsewhere",
-            some.len()
-        );
-        if !some.is_empty() {
-            findings.push(Finding::against(name, &some, &of(1)));
+        let found = job.scheduler.ordered(job.episodes(), play, each)?;
+        let mut findings = vec![];
+        for h in 0..job.heads {
+            let of = |i: usize| -> Vec<f64> { found.iter().map(|numbers| numbers.ahead[h][i]).collect() };
+            findings.push(HeadNumber::against(
+                format!("head {h}: share on where something will be; null: of other moments"),
+                &of(0),
+                &of(1),
+            ));
         }
+        for h in 0..job.heads {
+            let of = |i: usize| -> Vec<f64> {
+                found.iter().filter_map(|numbers| numbers.wires[h].map(|wires| wires[i])).collect()
+            };
+            let some = of(0);
+            let name = format!(
+                "head {h}: change of the policy after an arrival at its place ({} of {n} episodes); null: elsewhere",
+                some.len()
+            );
+            if !some.is_empty() {
+                findings.push(HeadNumber::against(name, &some, &of(1)));
+            }
+        }
+        let figures = vec![figure(&findings)];
+        Ok(Found { scores: found.iter().map(|numbers| numbers.score).collect(), findings, figures })
     }
-    let figures = vec![figure(&findings)];
-    Ok(Found { scores: found.iter().map(|numbers| numbers.score).collect(), findings, figures })
 }
 
-fn figure(findings: &[Finding]) -> Figure {
+fn figure(findings: &[HeadNumber]) -> Figure {
     let rows = findings.iter().flat_map(|finding| {
         let name = finding.name.split(';').next().unwrap_or_default().to_owned();
         let row = |kind: &str, ink, (value, interval)| DotRow {

@@ -3,14 +3,14 @@
 
 use foveate_core::{ActContext, Agent, Image, PatchGrid};
 
+use super::super::StudyError;
 use super::super::play::{policy_error, replay};
 use super::super::probes::{other_moment, spread};
 use super::super::seen::SeenPicture;
-use super::super::{Progress, Scheduler, StudyError};
 use super::drive::{drive, probabilities};
 use super::maps::{sheet, to_buf};
 use super::weights::MOMENTS;
-use super::{Finding, Found, Job, counted};
+use super::{Found, HeadNumber, Job, OfHeads};
 use crate::charts::glow;
 use crate::figure::{DataTable, Figure};
 use crate::saliency::{Perturber, rank_correlation};
@@ -64,63 +64,67 @@ fn look(
     Ok(Salient { step, seen, attention, policy, value })
 }
 
-pub(super) fn find<S: Scheduler>(
-    job: &Job<'_, S>,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Found, StudyError> {
-    let n = job.starts.len();
-    let play = |episode: usize| {
-        let result = drive(job.start(episode), &mut |_| (), None, &mut |_| Ok(()))?;
-        let steps = result.steps as usize;
-        let begin = if steps > 2 * BEFORE { BEFORE } else { steps / 2 };
-        let wanted: Vec<usize> =
-            spread(steps - begin, job.decisions).into_iter().map(|step| begin + step).collect();
-        let (mut all, start) = (vec![], job.start(episode));
-        let number = start.job;
-        replay(start, &wanted, &mut |step, env, agent, context| {
-            let seen = SeenPicture::of(env, None)?;
-            all.push(
-                look(agent, context, seen, step, job.grid)
-                    .map_err(|error| policy_error(number, step, error))?,
-            );
-            Ok(())
-        })?;
-        Ok((result.total, all))
-    };
-    let played =
-        job.scheduler.ordered(job.episodes(), play, &mut counted("blurring place by place", n, progress))?;
-    let lengths: Vec<usize> = played.iter().map(|(_, all)| all.len()).collect();
-    let mut findings = vec![];
-    for (name, of) in [
-        ("policy", (|salient: &Salient| &salient.policy[..]) as fn(&Salient) -> &[f64]),
-        ("value", |salient| &salient.value),
-    ] {
-        let (mut own, mut null) = (vec![], vec![]);
-        for (episode, (_, all)) in played.iter().enumerate().filter(|(_, (_, all))| !all.is_empty()) {
-            let mut rng = job.seed.child("other moment", episode as u64).rng();
-            let (mut a, mut b) = (0.0, 0.0);
-            for (index, salient) in all.iter().enumerate() {
-                let (e, i) = other_moment(&lengths, episode, index, &mut rng);
-                a += rank_correlation(of(salient), &salient.attention) / all.len() as f64;
-                b += rank_correlation(of(salient), &played[e].1[i].attention) / all.len() as f64;
+/// Perturbation saliency of policy and value, beside attention.
+#[derive(Debug)]
+pub(in crate::study) struct BesideSaliency;
+
+impl OfHeads for BesideSaliency {
+    const NAME: &'static str = "saliency";
+    const TITLE: &'static str = "Attention beside perturbation saliency";
+
+    fn find(job: &Job<'_>, each: &mut dyn FnMut()) -> Result<Found, StudyError> {
+        let play = |episode: usize| {
+            let result = drive(job.start(episode), &mut |_| (), None, &mut |_| Ok(()))?;
+            let steps = result.steps as usize;
+            let begin = if steps > 2 * BEFORE { BEFORE } else { steps / 2 };
+            let wanted: Vec<usize> =
+                spread(steps - begin, job.decisions).into_iter().map(|step| begin + step).collect();
+            let (mut all, start) = (vec![], job.start(episode));
+            let number = start.job;
+            replay(start, &wanted, &mut |step, env, agent, context| {
+                let seen = SeenPicture::of(env, None)?;
+                all.push(
+                    look(agent, context, seen, step, job.grid)
+                        .map_err(|error| policy_error(number, step, error))?,
+                );
+                Ok(())
+            })?;
+            Ok((result.total, all))
+        };
+        let played = job.scheduler.ordered(job.episodes(), play, each)?;
+        let lengths: Vec<usize> = played.iter().map(|(_, all)| all.len()).collect();
+        let mut findings = vec![];
+        for (name, of) in [
+            ("policy", (|salient: &Salient| &salient.policy[..]) as fn(&Salient) -> &[f64]),
+            ("value", |salient| &salient.value),
+        ] {
+            let (mut own, mut null) = (vec![], vec![]);
+            for (episode, (_, all)) in played.iter().enumerate().filter(|(_, (_, all))| !all.is_empty()) {
+                let mut rng = job.seed.child("other moment", episode as u64).rng();
+                let (mut a, mut b) = (0.0, 0.0);
+                for (index, salient) in all.iter().enumerate() {
+                    let (e, i) = other_moment(&lengths, episode, index, &mut rng);
+                    a += rank_correlation(of(salient), &salient.attention) / all.len() as f64;
+                    b += rank_correlation(of(salient), &played[e].1[i].attention) / all.len() as f64;
+                }
+                own.push(a);
+                null.push(b);
             }
-            own.push(a);
-            null.push(b);
+            let name = format!(
+                "rank correlation of attention and saliency of the {name}; null: attention of another moment"
+            );
+            // Of no decision there is no correlation.
+            if !own.is_empty() {
+                findings.push(HeadNumber::against(name, &own, &null));
+            }
         }
-        let name = format!(
-            "rank correlation of attention and saliency of the {name}; null: attention of another moment"
-        );
-        // Of no decision there is no correlation.
-        if !own.is_empty() {
-            findings.push(Finding::against(name, &own, &null));
-        }
+        let first = played.first().map_or(&[][..], |(_, all)| &all[..]);
+        let figures = vec![figure(job, &first[..first.len().min(MOMENTS)])];
+        Ok(Found { scores: played.iter().map(|(score, _)| *score).collect(), findings, figures })
     }
-    let first = played.first().map_or(&[][..], |(_, all)| &all[..]);
-    let figures = vec![figure(job, &first[..first.len().min(MOMENTS)])];
-    Ok(Found { scores: played.iter().map(|(score, _)| *score).collect(), findings, figures })
 }
 
-fn figure<S>(job: &Job<'_, S>, moments: &[Salient]) -> Figure {
+fn figure(job: &Job<'_>, moments: &[Salient]) -> Figure {
     let mut table = DataTable::new(&["step", "cell", "attention", "policy", "value"]);
     let columns = ["seen", "attention", "saliency of the policy", "saliency of the value"].map(String::from);
     let rows: Vec<_> = moments

@@ -3,9 +3,9 @@
 use foveate_core::statistics::{mean, std};
 use foveate_core::{Opened, Rng};
 
-use super::super::{Progress, Scheduler, StudyError};
+use super::super::StudyError;
 use super::drive::drive;
-use super::{Finding, Found, Job, counted};
+use super::{Found, HeadNumber, Job, OfHeads};
 use crate::charts::WHOLE;
 use crate::figure::{DataTable, Figure, Ink, Plot, short};
 
@@ -13,7 +13,7 @@ use crate::figure::{DataTable, Figure, Ink, Plot, short};
 const SHARES: [f32; 8] = [0.0, 0.01, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0];
 
 /// How often an episode is played: with each share of the weights, and with as many dropped at random.
-pub(super) const TIMES: usize = 2 * SHARES.len() - 1;
+const PLAYS: usize = 2 * SHARES.len() - 1;
 
 /// What is done to the weights.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,41 +72,51 @@ fn ratio(a: &[f64], b: &[f64]) -> Option<(f64, Option<f64>)> {
     Some((ratio, error.filter(|error| error.is_finite())))
 }
 
-pub(super) fn find<S: Scheduler>(
-    job: &Job<'_, S>,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Found, StudyError> {
-    let n = job.starts.len();
-    let random = SHARES[1..].iter().map(|&share| Cut::AsManyAtRandom(share));
-    let cuts: Vec<Cut> = SHARES.iter().map(|&share| Cut::Small(share)).chain(random).collect();
-    let jobs = cuts.iter().flat_map(|&cut| (0..n).map(move |episode| (cut, episode)));
-    let play = |(cut, episode): (Cut, usize)| {
-        let mut rng =
-            job.seed.child("cut", u64::from(cut.share().to_bits())).child("episode", episode as u64).rng();
-        let result =
-            drive(job.start(episode), &mut |opened| cut.apply(opened, &mut rng), None, &mut |_| Ok(()))?;
-        Ok(result.total)
-    };
-    let total = n * cuts.len();
-    let jobs: Vec<_> = jobs.collect();
-    let scores = job.scheduler.ordered(jobs.into_iter(), play, &mut counted("playing", total, progress))?;
-    let scores: Vec<(Cut, &[f64])> = cuts.iter().copied().zip(scores.chunks(n)).collect();
-    let whole = scores[0].1;
-    let random = |share: f32| {
-        scores.iter().find(|(cut, _)| *cut == Cut::AsManyAtRandom(share)).map(|(_, scores)| *scores)
-    };
-    let mut findings = vec![Finding::plain("score with all weights", whole)];
-    for &(cut, of) in &scores[1..] {
-        if let (Cut::Small(share), Some(null)) = (cut, random(cut.share())) {
-            let relative =
-                ratio(of, whole).map_or("no ratio: the score is not above 0".into(), |(ratio, error)| {
-                    let error = error.map_or(String::new(), |error| format!(" ± {:.0}", 100.0 * error));
-                    format!("{:.0}{error} % of it", 100.0 * ratio)
-                });
-            findings.push(Finding::against(format!("score at t = {share} ({relative})"), of, null));
+/// The score with small weights set to zero.
+#[derive(Debug)]
+pub(in crate::study) struct Threshold;
+
+impl OfHeads for Threshold {
+    const STICKY: bool = true;
+    const NAME: &'static str = "threshold";
+    const TITLE: &'static str = "Small weights set to zero";
+    const TIMES: usize = PLAYS;
+
+    fn find(job: &Job<'_>, each: &mut dyn FnMut()) -> Result<Found, StudyError> {
+        let n = job.starts.len();
+        let random = SHARES[1..].iter().map(|&share| Cut::AsManyAtRandom(share));
+        let cuts: Vec<Cut> = SHARES.iter().map(|&share| Cut::Small(share)).chain(random).collect();
+        let jobs = cuts.iter().flat_map(|&cut| (0..n).map(move |episode| (cut, episode)));
+        let play = |(cut, episode): (Cut, usize)| {
+            let mut rng = job
+                .seed
+                .child("cut", u64::from(cut.share().to_bits()))
+                .child("episode", episode as u64)
+                .rng();
+            let result =
+                drive(job.start(episode), &mut |opened| cut.apply(opened, &mut rng), None, &mut |_| Ok(()))?;
+            Ok(result.total)
+        };
+        let jobs: Vec<_> = jobs.collect();
+        let scores = job.scheduler.ordered(jobs.into_iter(), play, each)?;
+        let scores: Vec<(Cut, &[f64])> = cuts.iter().copied().zip(scores.chunks(n)).collect();
+        let whole = scores[0].1;
+        let random = |share: f32| {
+            scores.iter().find(|(cut, _)| *cut == Cut::AsManyAtRandom(share)).map(|(_, scores)| *scores)
+        };
+        let mut findings = vec![HeadNumber::plain("score with all weights", whole)];
+        for &(cut, of) in &scores[1..] {
+            if let (Cut::Small(share), Some(null)) = (cut, random(cut.share())) {
+                let relative =
+                    ratio(of, whole).map_or("no ratio: the score is not above 0".into(), |(ratio, error)| {
+                        let error = error.map_or(String::new(), |error| format!(" ± {:.0}", 100.0 * error));
+                        format!("{:.0}{error} % of it", 100.0 * ratio)
+                    });
+                findings.push(HeadNumber::against(format!("score at t = {share} ({relative})"), of, null));
+            }
         }
+        Ok(Found { scores: whole.to_vec(), findings, figures: vec![figure(&scores)] })
     }
-    Ok(Found { scores: whole.to_vec(), findings, figures: vec![figure(&scores)] })
 }
 
 fn figure(scores: &[(Cut, &[f64])]) -> Figure {

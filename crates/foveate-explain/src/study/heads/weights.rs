@@ -2,12 +2,12 @@
 
 use foveate_core::statistics::mean;
 
+use super::super::StudyError;
 use super::super::probes::spread;
 use super::super::seen::SeenPicture;
-use super::super::{Progress, Scheduler, StudyError};
 use super::drive::drive;
 use super::maps::{bright, head, sheet, to_buf};
-use super::{Finding, Found, Job, counted};
+use super::{Found, HeadNumber, Job, OfHeads};
 use crate::charts::{DotPlot, DotRow, WHOLE, dots, glow, percent};
 use crate::figure::{Anchor, DataTable, Drawing, Figure, Ink, LETTERS, short};
 
@@ -38,7 +38,7 @@ struct Played {
 }
 
 /// The moments of the first episode that are drawn; `wanted` says which steps.
-pub(super) fn shown<S: Scheduler>(job: &Job<'_, S>, wanted: &[usize]) -> Result<Vec<Shown>, StudyError> {
+pub(super) fn shown(job: &Job<'_>, wanted: &[usize]) -> Result<Vec<Shown>, StudyError> {
     let mut start = job.start(0);
     start.max_steps = start.max_steps.min(wanted.iter().max().map_or(0, |last| last + 1));
     let mut all = vec![];
@@ -70,54 +70,61 @@ fn summary(weights: &[f32]) -> [f64; 3] {
     [entropy / (weights.len().max(2) as f64).ln(), f64::from(most), cells]
 }
 
-pub(super) fn find<S: Scheduler>(
-    job: &Job<'_, S>,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Found, StudyError> {
-    let (heads, cells) = (job.heads, job.grid.len());
-    let play = |episode: usize| {
-        let mut steps = 0_usize;
-        let (mut sums, mut mean) = (vec![[0.0; 3]; heads], vec![0.0; heads * cells]);
-        let result = drive(job.start(episode), &mut |_| (), None, &mut |now| {
-            for (head, sums) in sums.iter_mut().enumerate() {
-                for (sum, x) in sums.iter_mut().zip(summary(now.opened.row(head))) {
-                    *sum += x;
+/// Where each head attends: overlays, marginals, entropy.
+#[derive(Debug)]
+pub(in crate::study) struct Weights;
+
+impl OfHeads for Weights {
+    const NAME: &'static str = "weights";
+    const TITLE: &'static str = "Where each head attends";
+
+    fn find(job: &Job<'_>, each: &mut dyn FnMut()) -> Result<Found, StudyError> {
+        let (heads, cells) = (job.heads, job.grid.len());
+        let play = |episode: usize| {
+            let mut steps = 0_usize;
+            let (mut sums, mut mean) = (vec![[0.0; 3]; heads], vec![0.0; heads * cells]);
+            let result = drive(job.start(episode), &mut |_| (), None, &mut |now| {
+                for (head, sums) in sums.iter_mut().enumerate() {
+                    for (sum, x) in sums.iter_mut().zip(summary(now.opened.row(head))) {
+                        *sum += x;
+                    }
                 }
+                for (sum, &weight) in mean.iter_mut().zip(&now.opened.weights) {
+                    *sum += f64::from(weight);
+                }
+                steps += 1;
+                Ok(())
+            })?;
+            let share = 1.0 / steps.max(1) as f64;
+            for sum in &mut mean {
+                *sum *= share;
             }
-            for (sum, &weight) in mean.iter_mut().zip(&now.opened.weights) {
-                *sum += f64::from(weight);
-            }
-            steps += 1;
-            Ok(())
-        })?;
-        let share = 1.0 / steps.max(1) as f64;
-        for sum in &mut mean {
-            *sum *= share;
+            let of = |i: usize| sums.iter().map(|sums| sums[i] * share).collect();
+            let played = Played { score: result.total, entropy: of(0), largest: of(1), cells: of(2), mean };
+            Ok((played, steps))
+        };
+        let played = job.scheduler.ordered(job.episodes(), play, each)?;
+        let steps = played.first().map_or(0, |(_, steps)| *steps);
+        let moments = shown(job, &spread(steps, MOMENTS))?;
+        let of =
+            |value: &dyn Fn(&Played) -> f64| -> Vec<f64> { played.iter().map(|(p, _)| value(p)).collect() };
+        let mut findings = vec![];
+        for head in 0..heads {
+            findings.push(HeadNumber::plain(
+                format!("head {head}: entropy, of that of equal weights"),
+                &of(&|p| p.entropy[head]),
+            ));
+            findings
+                .push(HeadNumber::plain(format!("head {head}: largest weight"), &of(&|p| p.largest[head])));
+            let name = format!("head {head}: cells that hold {} of it", percent(f64::from(MASS)));
+            findings.push(HeadNumber::plain(name, &of(&|p| p.cells[head])));
         }
-        let of = |i: usize| sums.iter().map(|sums| sums[i] * share).collect();
-        let played = Played { score: result.total, entropy: of(0), largest: of(1), cells: of(2), mean };
-        Ok((played, steps))
-    };
-    let n = job.starts.len();
-    let played = job.scheduler.ordered(job.episodes(), play, &mut counted("playing", n, progress))?;
-    let steps = played.first().map_or(0, |(_, steps)| *steps);
-    let moments = shown(job, &spread(steps, MOMENTS))?;
-    let of = |value: &dyn Fn(&Played) -> f64| -> Vec<f64> { played.iter().map(|(p, _)| value(p)).collect() };
-    let mut findings = vec![];
-    for head in 0..heads {
-        findings.push(Finding::plain(
-            format!("head {head}: entropy, of that of equal weights"),
-            &of(&|p| p.entropy[head]),
-        ));
-        findings.push(Finding::plain(format!("head {head}: largest weight"), &of(&|p| p.largest[head])));
-        let name = format!("head {head}: cells that hold {} of it", percent(f64::from(MASS)));
-        findings.push(Finding::plain(name, &of(&|p| p.cells[head])));
+        let figures = vec![overlays(job, &moments), marginals(job, &played), entropies(&findings)];
+        Ok(Found { scores: of(&|p| p.score), findings, figures })
     }
-    let figures = vec![overlays(job, &moments), marginals(job, &played), entropies(&findings)];
-    Ok(Found { scores: of(&|p| p.score), findings, figures })
 }
 
-fn overlays<S>(job: &Job<'_, S>, moments: &[Shown]) -> Figure {
+fn overlays(job: &Job<'_>, moments: &[Shown]) -> Figure {
     let cells = job.grid.len();
     let mut columns = vec!["seen".to_owned()];
     columns.extend((0..job.heads).map(|head| format!("head {head}")));
@@ -149,7 +156,7 @@ fn overlays<S>(job: &Job<'_, S>, moments: &[Shown]) -> Figure {
     }
 }
 
-fn marginals<S>(job: &Job<'_, S>, played: &[(Played, usize)]) -> Figure {
+fn marginals(job: &Job<'_>, played: &[(Played, usize)]) -> Figure {
     const SIDE: f64 = 150.0;
     const BAR: f64 = 48.0;
     let (heads, cells) = (job.heads, job.grid.len());
@@ -194,7 +201,7 @@ fn marginals<S>(job: &Job<'_, S>, played: &[(Played, usize)]) -> Figure {
     }
 }
 
-fn entropies(findings: &[Finding]) -> Figure {
+fn entropies(findings: &[HeadNumber]) -> Figure {
     let rows = findings.iter().filter(|finding| finding.name.contains("entropy")).map(|finding| DotRow {
         name: finding.name.split(':').next().unwrap_or_default().into(),
         kind: String::new(),

@@ -2,12 +2,12 @@
 
 use std::f64::consts::LN_10;
 
+use super::super::StudyError;
 use super::super::probes::spread;
-use super::super::{Progress, Scheduler, StudyError};
 use super::drive::drive;
 use super::maps::{head, red_and_blue, sheet, to_buf};
 use super::weights::{MOMENTS, Shown, shown};
-use super::{Finding, Found, Job, counted};
+use super::{Found, HeadNumber, Job, OfHeads};
 use crate::figure::{DataTable, Figure};
 
 /// By how much contents outweigh the place of every cell, as a part of a factor of ten in the weight, −1 to 1.
@@ -27,49 +27,54 @@ fn terms<'a>(of: &'a [(&'static str, Vec<f32>)]) -> Result<[&'a [f32]; 2], Study
     })
 }
 
-pub(super) fn find<S: Scheduler>(
-    job: &Job<'_, S>,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Found, StudyError> {
-    let (heads, cells) = (job.heads, job.grid.len());
-    let play = |episode: usize| {
-        let (mut shares, mut steps) = (vec![0.0; heads], 0_usize);
-        let result = drive(job.start(episode), &mut |_| (), None, &mut |now| {
-            let [what, place] = terms(&now.opened.terms)?;
-            for (h, share) in shares.iter_mut().enumerate() {
-                let cells = h * cells..(h + 1) * cells;
-                let row = now.opened.row(h);
-                let all: f64 = row.iter().map(|&w| f64::from(w)).sum();
-                let contents: f64 = lead(&what[cells.clone()], &place[cells])
-                    .iter()
-                    .zip(row)
-                    .filter(|(lead, _)| **lead > 0.0)
-                    .map(|(_, &w)| f64::from(w))
-                    .sum();
-                *share += contents / all.max(1e-30);
+/// Whether a head asks for contents or for places.
+#[derive(Debug)]
+pub(in crate::study) struct WhatWhere;
+
+impl OfHeads for WhatWhere {
+    const NAME: &'static str = "what-where";
+    const TITLE: &'static str = "Contents or places";
+
+    fn find(job: &Job<'_>, each: &mut dyn FnMut()) -> Result<Found, StudyError> {
+        let (heads, cells) = (job.heads, job.grid.len());
+        let play = |episode: usize| {
+            let (mut shares, mut steps) = (vec![0.0; heads], 0_usize);
+            let result = drive(job.start(episode), &mut |_| (), None, &mut |now| {
+                let [what, place] = terms(&now.opened.terms)?;
+                for (h, share) in shares.iter_mut().enumerate() {
+                    let cells = h * cells..(h + 1) * cells;
+                    let row = now.opened.row(h);
+                    let all: f64 = row.iter().map(|&w| f64::from(w)).sum();
+                    let contents: f64 = lead(&what[cells.clone()], &place[cells])
+                        .iter()
+                        .zip(row)
+                        .filter(|(lead, _)| **lead > 0.0)
+                        .map(|(_, &w)| f64::from(w))
+                        .sum();
+                    *share += contents / all.max(1e-30);
+                }
+                steps += 1;
+                Ok(())
+            })?;
+            for share in &mut shares {
+                *share /= steps.max(1) as f64;
             }
-            steps += 1;
-            Ok(())
-        })?;
-        for share in &mut shares {
-            *share /= steps.max(1) as f64;
-        }
-        Ok((result.total, shares, steps))
-    };
-    let n = job.starts.len();
-    let played = job.scheduler.ordered(job.episodes(), play, &mut counted("playing", n, progress))?;
-    let steps = played.first().map_or(0, |played| played.2);
-    let moments = shown(job, &spread(steps, MOMENTS))?;
-    let findings = (0..heads).map(|h| {
-        let shares: Vec<f64> = played.iter().map(|(_, shares, _)| shares[h]).collect();
-        Finding::plain(format!("head {h}: share of its attention that contents win"), &shares)
-    });
-    let findings = findings.collect();
-    let scores = played.iter().map(|played| played.0).collect();
-    Ok(Found { scores, findings, figures: vec![figure(job, &moments)?] })
+            Ok((result.total, shares, steps))
+        };
+        let played = job.scheduler.ordered(job.episodes(), play, each)?;
+        let steps = played.first().map_or(0, |played| played.2);
+        let moments = shown(job, &spread(steps, MOMENTS))?;
+        let findings = (0..heads).map(|h| {
+            let shares: Vec<f64> = played.iter().map(|(_, shares, _)| shares[h]).collect();
+            HeadNumber::plain(format!("head {h}: share of its attention that contents win"), &shares)
+        });
+        let findings = findings.collect();
+        let scores = played.iter().map(|played| played.0).collect();
+        Ok(Found { scores, findings, figures: vec![figure(job, &moments)?] })
+    }
 }
 
-fn figure<S>(job: &Job<'_, S>, moments: &[Shown]) -> Result<Figure, StudyError> {
+fn figure(job: &Job<'_>, moments: &[Shown]) -> Result<Figure, StudyError> {
     let cells = job.grid.len();
     let mut columns = vec!["seen".to_owned()];
     columns.extend((0..job.heads).map(|head| format!("head {head}")));

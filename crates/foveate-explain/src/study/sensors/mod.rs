@@ -1,4 +1,4 @@
-//! The study of an agent that attends to named sensors: which it listens to, and whether that is true.
+//! What an agent that attends to named sensors listens to, and whether that is true.
 //!
 //! Episodes are played and recorded. Decisions are then repeated with the value of one sensor changed, each from the
 //! agent's state at that decision: set to the sensor's mean over the episode, held at an earlier value, or replaced by its
@@ -10,32 +10,32 @@
 //!
 //! [`Env::sensor_order`]: foveate_core::Env::sensor_order
 
-mod figures;
-mod page;
+mod attention;
+mod effects;
 mod probe;
 mod record;
 mod recover;
 
-use std::fmt;
+use std::cell::RefCell;
 
 use foveate_core::{
-    ActContext, Agent, Env, EvaluateError, Labels, Observation, RolloutJob, Seed, Tokens, episode_seed,
-    statistics,
+    ActContext, Agent, Env, EvaluateError, Observation, RolloutJob, Seed, Tokens, episode_seed,
 };
-use serde::Serialize;
 
-use self::probe::{Effects, Foils, INTERVENTIONS};
+pub(super) use self::attention::Attention;
+pub use self::attention::SensorCodes;
+pub(super) use self::effects::True;
+pub use self::effects::{RankTest, SensorFinding, SensorMethod, Sensors};
+use self::probe::{Effects, Foils};
 use self::record::Record;
-pub use self::recover::{Recovered, RecoveredSensor};
-use super::cost::{Meter, StudyCost};
+pub(super) use self::recover::Recovery;
+pub use self::recover::{Message, Recovered, RecoveredSensor};
+use super::cost::Meter;
+use super::finding::{Bench, Shown};
 use super::play::{EpisodeStart, action_scale};
 use super::probes::{other_moment, spread};
-use super::{
-    AddFile, Mean, Progress, REPORT_FILE, ReportHead, Scheduler, StudyError, StudyRequest, SwapReport,
-    SwapStudy, report_page, swaps, write_figure,
-};
-use crate::faithful::{Conclusion, FEWEST_EPISODES};
-use crate::trajectory::{ActionScale, Dimension};
+use super::{ReportHead, Scheduler, StudyError, StudyRequest, swaps};
+use crate::trajectory::ActionScale;
 
 /// Steps for which a frozen sensor holds its value.
 const FREEZE: usize = 10;
@@ -45,110 +45,11 @@ const DONORS: usize = 4;
 const DEALS: usize = 40;
 /// Mean change of the action, as a part of its range, below which nothing is said about the order of the sensors.
 const FLOOR: f64 = 0.01;
-
-/// The verdict when interventions disagree.
-const IN_PART: &str = "in part";
-
-/// What the report on an agent with named sensors found, in numbers.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SensorReport {
-    /// What was studied.
-    #[serde(flatten)]
-    pub head: ReportHead,
-    /// What matters, by which path, in which order; `None` where nothing can be swapped.
-    pub swaps: Option<SwapReport>,
-    /// Heads of the attention, and queries (codes) of each.
-    pub heads_and_codes: [usize; 2],
-    /// The sensors, in the world's order.
-    pub sensors: Vec<SensorFinding>,
-    /// Mean change of the action when all sensors get their values of another episode.
-    pub natural: Mean,
-    /// Rank correlation of weight and effect, for each intervention.
-    pub ranks: Vec<RankTest>,
-    /// Whether sensors with larger weights move the action more: `supported` or `not supported` with all interventions,
-    /// `in part` with some of them, `undecided`.
-    pub verdict: String,
-    /// Where that and a line of `swaps` seem to contradict each other: what the difference is.
-    pub differences: Vec<String>,
-    /// The sensors as linear functions of the controller's inputs; `null` when it has none or too many.
-    pub recovered: Option<Recovered>,
-    /// The distance between two actions, in words.
-    pub distance: &'static str,
-    /// Constants of the method.
-    pub method: SensorMethod,
-}
-
-/// Results on one sensor: means over episodes with their intervals.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SensorFinding {
-    /// Its name.
-    pub name: String,
-    /// Its share of all absolute weights.
-    pub weight: Mean,
-    /// Change of the action, in 0.0..=1.0, for each intervention.
-    pub change: Vec<Mean>,
-}
-
-/// Rank correlation of the sensors' weights and the changes of the action that an intervention on each causes: per
-/// decision over the sensors, then the mean over the decisions of an episode.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct RankTest {
-    /// The intervention.
-    pub intervention: String,
-    /// The correlation.
-    pub own: Mean,
-    /// Its null: the same weights, dealt to the sensors at random.
-    pub dealt: Mean,
-    /// Its second null: the weights of a moment of another episode.
-    pub other_moment: Mean,
-    /// Paired difference from the first null.
-    pub above_dealt: Mean,
-    /// Paired difference from the second null.
-    pub above_other: Mean,
-    /// The correlation of agents with random weights, of themselves.
-    pub random_agent: Mean,
-    /// Whether both paired differences lie above 0.
-    pub verdict: String,
-}
-
-/// Constants of the method.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct SensorMethod {
-    /// The interventions on a sensor.
-    pub interventions: [&'static str; 3],
-    /// Steps for which a frozen sensor holds its value.
-    pub freeze: usize,
-    /// Moments of other episodes that values are taken from, per decision and sensor.
-    pub donors: usize,
-    /// Random orders behind the first null.
-    pub deals: usize,
-    /// Change of the action, all sensors replaced, below which nothing is said about their order.
-    pub floor: f64,
-    /// Confidence level of all intervals.
-    pub interval: f64,
-    /// Fewer episodes give no conclusion.
-    pub fewest_episodes: usize,
-    /// Recommended number of episodes.
-    pub advised_episodes: usize,
-}
-
-impl SensorMethod {
-    const fn ours() -> Self {
-        SensorMethod {
-            interventions: INTERVENTIONS,
-            freeze: FREEZE,
-            donors: DONORS,
-            deals: DEALS,
-            floor: FLOOR,
-            interval: 0.95,
-            fewest_episodes: FEWEST_EPISODES,
-            advised_episodes: 20,
-        }
-    }
-}
+/// Most names of columns that fit below the weights of the film.
+const MOST_COLUMN_NAMES: usize = 12;
 
 /// Whether the agent attends to named sensors in this world. An agent that does not fit the world is refused later.
-pub fn listens(env: &dyn Env, agent: &dyn Agent, seed: u64) -> bool {
+pub(super) fn listens(env: &dyn Env, agent: &dyn Agent, seed: u64) -> bool {
     let (mut env, mut agent) = (env.boxed_clone(), agent.boxed_clone());
     env.reset(Some(seed));
     agent.begin_episode(episode_seed(seed, 0));
@@ -161,20 +62,11 @@ pub fn listens(env: &dyn Env, agent: &dyn Agent, seed: u64) -> bool {
     })
 }
 
-/// A finished study of an agent with named sensors.
-pub struct SensorStudy {
-    found: Found,
-    swaps: Option<SwapStudy>,
-    report: SensorReport,
-    labels: Labels,
-    dimensions: Vec<Dimension>,
-}
-
 /// The world at the start of an episode; the agent, and one with random weights.
 type Start = (Box<dyn Env>, [Box<dyn Agent>; 2]);
 
 /// All results of the phases.
-struct Found {
+pub(super) struct Found {
     scale: ActionScale,
     /// The agent's episodes.
     records: Vec<Record>,
@@ -182,32 +74,14 @@ struct Found {
     effects: [Vec<Vec<Effects>>; 2],
 }
 
-/// Runs the study of an agent with named sensors, reporting progress.
-///
-/// # Errors
-/// When the agent attends to something else than the numbers that the world shows, an episode fails, or someone asks to
-/// stop.
-pub fn study_sensors(
-    request: StudyRequest<'_>,
-    scheduler: &impl Scheduler,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<SensorStudy, StudyError> {
-    let cost = StudyCost::of_sensors(&request);
-    let own = cost.part("playing and filming");
-    let mut meter = Meter::new(cost, progress);
-    let swaps = swaps::first_part(&request, scheduler, &mut meter)?;
-    let found = find(&request, scheduler, &mut meter, own)?;
-    let report = report(&request, &found, swaps.as_ref());
-    let StudyRequest { labels, dimensions, .. } = request;
-    Ok(SensorStudy { found, swaps, report, labels, dimensions })
-}
-
-fn find(
+/// Plays, records and tests.
+pub(super) fn measure<'a>(
     request: &StudyRequest<'_>,
-    scheduler: &impl Scheduler,
-    meter: &mut Meter<'_>,
-    part: usize,
-) -> Result<Found, StudyError> {
+    scheduler: &'a dyn Scheduler,
+    mut meter: Meter<'a>,
+) -> Result<Bench<'a>, StudyError> {
+    let part = meter.part("playing and filming");
+    let swaps = swaps::first_part(request, scheduler, &mut meter)?;
     let seed = Seed::root(request.seed).child("explain sensors", 0);
     let (n, decisions, env_seed) = (request.episodes, request.decisions, request.seed);
     let max_steps = request.max_steps.unwrap_or(usize::MAX);
@@ -270,162 +144,34 @@ fn find(
     )?;
     let mut own = probed;
     let random = own.split_off(n.min(own.len()));
-    let [records, _] = sides;
-    Ok(Found { scale, records, effects: [own, random] })
-}
-
-/// The mean over episodes, with its interval over them.
-pub(super) fn over(values: &[f64]) -> Mean {
-    (statistics::mean(values), statistics::mean_interval(values))
-}
-
-/// For every episode the mean of `of` over its decisions; episodes without any are left out.
-pub(super) fn per_episode<T>(episodes: &[Vec<T>], of: &dyn Fn(&T) -> Option<f64>) -> Vec<f64> {
-    let mean = |decisions: &Vec<T>| {
-        let values: Vec<f64> = decisions.iter().filter_map(of).collect();
-        (!values.is_empty()).then(|| statistics::mean(&values))
-    };
-    episodes.iter().filter_map(mean).collect()
-}
-
-/// Whether rank correlations of these episodes, as claimed and of the nulls, do not exist: where all weights or all effects of
-/// every decision are equal, they and those of weights dealt at random are 0.
-pub(super) fn undefined(ranks: &[&[f64]; 3]) -> bool {
-    ranks.iter().all(|ranks| ranks.iter().all(|&rank| rank == 0.0))
-}
-
-fn report(request: &StudyRequest<'_>, found: &Found, swaps: Option<&SwapStudy>) -> SensorReport {
-    let Found { records, effects: [own, random], .. } = found;
-    let natural = over(&per_episode(own, &|effects| Some(effects.natural)));
-    let enough = records.len() >= FEWEST_EPISODES;
-    let ranks: Vec<RankTest> = INTERVENTIONS
-        .iter()
-        .enumerate()
-        .map(|(which, name)| {
-            let of = |column: usize| per_episode(own, &|effects| Some(effects.ranks[which][column]));
-            let (own, dealt, other) = (of(0), of(1), of(2));
-            let difference = |null: &[f64]| -> Mean {
-                over(&own.iter().zip(null).map(|(own, null)| own - null).collect::<Vec<_>>())
-            };
-            let (above_dealt, above_other) = (difference(&dealt), difference(&other));
-            let above = |(_, interval): Mean| interval.is_some_and(|[low, _]| low > 0.0);
-            let verdict = if !enough || natural.0 < FLOOR || undefined(&[&own, &dealt, &other]) {
-                Conclusion::Undecided
-            } else if above(above_dealt) && above(above_other) {
-                Conclusion::Supported
-            } else {
-                Conclusion::NotSupported
-            };
-            RankTest {
-                intervention: (*name).into(),
-                own: over(&own),
-                dealt: over(&dealt),
-                other_moment: over(&other),
-                above_dealt,
-                above_other,
-                random_agent: over(&per_episode(random, &|effects| Some(effects.ranks[which][0]))),
-                verdict: verdict.to_string(),
-            }
-        })
-        .collect();
-    let all = |wanted: Conclusion| ranks.iter().all(|test| test.verdict == wanted.to_string());
-    let verdict = [Conclusion::Supported, Conclusion::NotSupported, Conclusion::Undecided];
-    let verdict =
-        verdict.into_iter().find(|&wanted| all(wanted)).map_or(IN_PART.into(), |all| all.to_string());
-    let sensors = Record::all_keys(records).into_iter().map(|(key, name)| {
-        let of = |value: &dyn Fn(&Effects, usize) -> f64| {
-            over(&per_episode(own, &|effects| effects.row(key).map(|row| value(effects, row))))
-        };
-        SensorFinding {
-            name,
-            weight: of(&|effects, row| effects.share(row)),
-            change: (0..INTERVENTIONS.len())
-                .map(|which| of(&|effects, row| effects.change[which][row]))
-                .collect(),
-        }
-    });
-    let episodes = records.iter().map(|record| &record.trajectory);
-    let decisions = own.iter().map(Vec::len).sum();
-    SensorReport {
-        head: ReportHead::new(request.labels.clone(), request.seed, episodes, decisions),
-        swaps: swaps.map(|swaps| swaps.report().clone()),
-        heads_and_codes: records.first().map_or([0; 2], |record| record.readers),
-        sensors: sensors.collect(),
-        natural,
-        ranks,
-        differences: swaps::differences(&page::CHANGING, &verdict, swaps.map(SwapStudy::report)),
-        verdict,
-        recovered: recover::recover(records),
-        distance: report_page::scale_name(&found.scale),
-        method: SensorMethod::ours(),
+    let [mut records, _] = sides;
+    let first = &mut records[0];
+    let mut episode = first.trajectory.clone();
+    for action in &mut episode.actions {
+        *action = scale.shown(action);
     }
-}
-
-impl SensorStudy {
-    /// Passes name and bytes of every file of the report to `add`, as [`Study::write`](super::Study::write) does.
-    ///
-    /// # Errors
-    /// The first that `add` gives.
-    pub fn write<E>(self, add: &mut AddFile<'_, E>) -> Result<SensorReport, E> {
-        let SensorStudy { found, swaps, mut report, labels, dimensions } = self;
-        let figures = figures::figures(&found, &report, &dimensions);
-        let all = || swaps.iter().flat_map(SwapStudy::figures).chain(figures.all());
-        for figure in all() {
-            write_figure(figure, add)?;
-        }
-        let numbers = super::figures_json(all());
-        let mut page = page::page(&labels, &found, &report, figures, &dimensions);
-        page.put_first(swaps);
-        let html = page.html(&report_page::png);
-        report.head.bytes = html.len();
-        add("index.html", html.as_bytes())?;
-        add("episode.mp4", page.film.mp4)?;
-        add(REPORT_FILE, super::whole_json(&report, &numbers).as_bytes())?;
-        Ok(report)
-    }
-}
-
-impl fmt::Display for SensorReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.head.lines(f, &self.head.env)?;
-        swaps::verdict_lines(f, self.swaps.as_ref())?;
-        let told = |(mean, interval): Mean| match interval {
-            Some([low, high]) => format!("{mean:6.3} ({low:6.3} … {high:6.3})"),
-            None => format!("{mean:6.3}"),
-        };
-        writeln!(f, "  all sensors of another episode change the action by {}", told(self.natural))?;
-        for sensor in &self.sensors {
-            let change = sensor.change.first().copied().unwrap_or_default();
-            writeln!(
-                f,
-                "  {:22} weight {}  {} {}",
-                sensor.name,
-                told(sensor.weight),
-                INTERVENTIONS[0],
-                told(change)
-            )?;
-        }
-        for test in &self.ranks {
-            let RankTest { intervention, own, dealt, verdict, .. } = test;
-            writeln!(
-                f,
-                "  rank correlation, {intervention:12} {}  null {}  {verdict}",
-                told(*own),
-                told(*dealt)
-            )?;
-        }
-        for sensor in self.recovered.iter().flat_map(|recovered| &recovered.sensors) {
-            writeln!(
-                f,
-                "  recovered from the message: {:22} R² {}; in sample {:.3}{}",
-                sensor.name,
-                told((sensor.r2, sensor.interval)),
-                sensor.in_sample,
-                sensor.by_episode.map(|r2| format!(", each episode by itself {r2:.3}")).unwrap_or_default()
-            )?;
-        }
-        writeln!(f, "  sensors with larger weights move the action more: {}", self.verdict)?;
-        swaps::difference_lines(f, &self.differences)?;
-        self.head.place(f)
-    }
+    let (film, picture) = first.film.take().unzip();
+    let columns = if first.names.len() <= MOST_COLUMN_NAMES { first.names.clone() } else { vec![] };
+    let tested = own.iter().map(Vec::len).sum();
+    let trajectories = records.iter().map(|record| &record.trajectory);
+    let head = ReportHead::of(&request.labels, request.seed, trajectories, tested);
+    Ok(Bench {
+        head: ReportHead { pictured: false, ..head },
+        dimensions: request.dimensions.clone(),
+        shown: Shown {
+            verb: "listens to",
+            episode,
+            maps: vec![],
+            film,
+            picture: picture.unwrap_or([1, 1]),
+            seen: "weights: a column for each sensor, a row for each code",
+            columns,
+        },
+        swaps,
+        pictures: None,
+        sensors: Some(Found { scale, records, effects: [own, random] }),
+        cells: None,
+        heads: None,
+        meter: RefCell::new(meter),
+    })
 }

@@ -6,7 +6,7 @@ use foveate_core::{Attention, Env, EvaluateError, ImageBuf, Observation, Tokens}
 use super::super::StudyError;
 use super::super::film::{FilmRecorder, FinishedFilm};
 use super::super::play::EpisodeStart;
-use super::figures::diverging;
+use super::attention::diverging;
 use crate::original_order::sensor_name;
 use crate::trajectory::Trajectory;
 

@@ -4,8 +4,14 @@ use foveate_core::Seed;
 use foveate_core::statistics::{has_spread, mean, quantile};
 use serde::Serialize;
 
+use super::super::StudyError;
+use super::super::finding::{Analysis, Bench, Finding, Findings};
+use super::super::words::{count, dot, intervals, two, with_interval};
 use super::record::{Key, Record};
+use crate::charts::{DotPlot, dots};
+use crate::figure::{Figure, Ink, short};
 use crate::least_squares::{Normal, Sample, told};
+use crate::page::{PageTable, Section};
 
 /// More inputs than this are not fitted: the normal equations take their number squared of memory.
 const MOST_INPUTS: usize = 512;
@@ -139,6 +145,110 @@ fn score(fit: &[f64], episodes: &[Vec<Sample<'_>>]) -> Option<(f64, Option<[f64;
         [quantile(&draws, 0.025), quantile(&draws, 0.975)]
     });
     Some((r2, interval))
+}
+
+/// What the message to the controller says, in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Message {
+    /// The sensors as linear functions of the controller's inputs; `null` when it has none or too many.
+    pub recovered: Option<Recovered>,
+}
+
+/// What the message says of each sensor.
+#[derive(Debug)]
+pub(in crate::study) struct Recovery;
+
+impl Analysis for Recovery {
+    fn name(&self) -> &'static str {
+        "message"
+    }
+
+    fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
+        let Some(found) = &bench.sensors else { return Ok(None) };
+        let Some(recovered) = recover(&found.records) else {
+            return Ok(Some(Finding::new(Message { recovered: None })));
+        };
+        let n = bench.episodes();
+        let section = Section {
+            id: "message".into(),
+            title: "What the message says".into(),
+            lead: vec![format!(
+                "All that the controller gets are {}. A linear function of them was fitted to each sensor on {} and scored on {} of \
+                 other {}.",
+                count(recovered.inputs, "number"),
+                count(recovered.fitted_on, "step"),
+                recovered.scored_on,
+                if n > 1 { "episodes" } else { "parts of the episode" }
+            )],
+            tables: vec![table(&recovered)],
+            figures: vec![figure(&recovered, n)],
+            ..Section::default()
+        };
+        let each: Vec<String> =
+            recovered.sensors.iter().map(|sensor| format!("{} {}", sensor.name, two(sensor.r2))).collect();
+        let told =
+            format!("R² of a sensor, recovered from the message by linear regression: {}.", each.join(", "));
+        let line = |sensor: &RecoveredSensor| {
+            let r2 = match sensor.interval {
+                Some([low, high]) => format!("{:6.3} ({low:6.3} … {high:6.3})", sensor.r2),
+                None => format!("{:6.3}", sensor.r2),
+            };
+            let by_episode =
+                sensor.by_episode.map(|r2| format!(", each episode by itself {r2:.3}")).unwrap_or_default();
+            format!(
+                "recovered from the message: {:22} R² {r2}; in sample {:.3}{by_episode}",
+                sensor.name, sensor.in_sample
+            )
+        };
+        Ok(Some(Finding {
+            sentences: vec![told],
+            lines: recovered.sensors.iter().map(line).collect(),
+            section: Some(section),
+            ..Finding::new(Message { recovered: Some(recovered) })
+        }))
+    }
+}
+
+/// R² by each way of fitting and scoring.
+fn table(recovered: &Recovered) -> PageTable {
+    let rows = recovered.sensors.iter().map(|sensor| {
+        [
+            sensor.name.clone(),
+            with_interval((sensor.r2, sensor.interval)),
+            two(sensor.in_sample),
+            sensor.by_episode.map_or_else(|| "–".to_owned(), two),
+        ]
+    });
+    let columns = [
+        "R² of",
+        "on steps that it was not fitted on",
+        "fitted and scored on all steps",
+        "fitted and scored on each episode by itself",
+    ];
+    PageTable::new(columns, rows)
+}
+
+fn figure(recovered: &Recovered, episodes: usize) -> Figure {
+    let sensors = &recovered.sensors;
+    let lowest = sensors.iter().filter_map(|sensor| Some(sensor.interval?[0])).fold(0.0, f64::min);
+    let rows =
+        sensors.iter().map(|sensor| dot(&*sensor.name, "R²", Ink::Attention, (sensor.r2, sensor.interval)));
+    dots(DotPlot {
+        name: "recovered",
+        title: "What the message still says of each sensor",
+        caption: format!(
+            "Share of a sensor's variance that a linear function of the controller's inputs explains, on {} that it was not \
+             fitted on; 1: all of it, 0 or less: no more than the mean; {}.",
+            count(recovered.scored_on, "step"),
+            intervals("bars", episodes)
+        ),
+        wide: true,
+        axis: "R²",
+        domain: Some([lowest.max(-1.0), 1.0]),
+        band: None,
+        label: short,
+        rows: rows.collect(),
+    })
 }
 
 #[cfg(test)]

@@ -7,17 +7,17 @@ use serde::Serialize;
 
 use super::page::randomised;
 use super::report::{FEWEST_UNTRAINED, Order, SwapReport, natural_percent};
-use super::{SwapStudy, figures};
+use super::{Swaps, figures};
 use crate::charts::WHOLE;
 use crate::estimate::Estimate;
 use crate::figure::{Anchor, DataTable, Figure, Ink, LETTERS, Plot, short};
-use crate::page::{Section, plain_page};
-use crate::study::report_page::png;
-use crate::study::{AddFile, REPORT_FILE, ReportHead, figures_json, whole_json, write_figure};
-use crate::text::{escape, joined};
+use crate::page::{PageTable, ReportPage, Section};
+use crate::study::report::{whole_json, write_figures};
+use crate::study::words::png;
+use crate::study::{AddFile, Findings, Numbers, REPORT_FILE, Report, ReportHead, Study};
 
 /// Agents, and what was found of each.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Comparison {
     /// The folder that it was written to.
     #[serde(skip)]
@@ -27,13 +27,16 @@ pub struct Comparison {
 }
 
 /// An agent in a world.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Compared {
     /// Its name in this comparison, and its folder.
     pub name: String,
-    /// What was found.
+    /// What matters to it.
     #[serde(flatten)]
     pub report: SwapReport,
+    /// What else was found.
+    #[serde(flatten)]
+    pub more: Findings,
 }
 
 /// Height of a row of the forest plot.
@@ -73,7 +76,7 @@ fn score(head: &ReportHead) -> String {
 }
 
 fn cells(compared: &Compared) -> [String; 8] {
-    let Compared { name, report } = compared;
+    let Compared { name, report, .. } = compared;
     let share = |of: &Option<Estimate>| of.as_ref().map_or("—".into(), Estimate::plain);
     let [places, attended] = orders(report).map(|order| match order {
         Some(order) => order.f.as_ref().map_or("not defined".into(), Estimate::plain),
@@ -95,37 +98,36 @@ fn cells(compared: &Compared) -> [String; 8] {
     ]
 }
 
-/// A cell of the page's table; an interval stands below its value, so that all columns fit a screen.
-fn html_cell(cell: &str) -> String {
-    match cell.split_once(" (") {
-        Some((value, interval)) => {
-            format!("<td>{} <small>({}</small></td>", escape(value), escape(interval))
-        }
-        None => format!("<td>{}</td>", escape(cell)),
-    }
-}
-
 impl Comparison {
     /// Passes name and bytes of every file to `add`: those of each study in a folder of its name, the figures of the comparison,
     /// a page, and last [`REPORT_FILE`].
     ///
     /// # Errors
     /// The first that `add` gives.
-    pub fn write<E>(studies: Vec<(String, SwapStudy)>, add: &mut AddFile<'_, E>) -> Result<Comparison, E> {
-        let (mut agents, mut own) = (vec![], vec![]);
-        for (name, study) in studies {
-            own.push(study.figures.clone());
-            let report = study.write(&format!("{name}/"), add)?;
-            agents.push(Compared { name, report });
+    pub fn write<E>(studies: Vec<(String, Study)>, add: &mut AddFile<'_, E>) -> Result<Comparison, E> {
+        let (mut agents, mut sections) = (vec![], vec![]);
+        for (number, (name, Study { report: Report { findings: mut more, .. }, .. })) in
+            studies.into_iter().enumerate()
+        {
+            let Some(report) = more.get::<Swaps>().and_then(|of| of.swaps.clone()) else { continue };
+            let swaps = more.0.remove(0);
+            let folder = format!("{name}/");
+            let own = std::iter::once(&swaps).chain(more.iter()).filter_map(|of| of.section.as_ref());
+            let figures: Vec<Figure> = own.flat_map(|section| section.figures.clone()).collect();
+            let mut add = |name: &str, bytes: &[u8]| add(&format!("{folder}{name}"), bytes);
+            let rows = write_figures(figures.iter(), &mut add)?;
+            let numbers =
+                std::iter::once(Numbers::pretty(&report)).chain(more.iter().map(|of| of.numbers.pretty()));
+            add(REPORT_FILE, whole_json(numbers, &rows).as_bytes())?;
+            let compared = Compared { name, report, more };
+            sections.push(compared.section(number, folder, figures));
+            agents.push(compared);
         }
         let comparison = Comparison { folder: std::path::PathBuf::new(), agents };
         let all = vec![comparison.forest(), comparison.stacked()];
-        for figure in &all {
-            write_figure(figure, add)?;
-        }
-        let numbers = figures_json(all.iter());
-        add("index.html", comparison.page(all, own).as_bytes())?;
-        add(REPORT_FILE, whole_json(&comparison, &numbers).as_bytes())?;
+        let rows = write_figures(all.iter(), add)?;
+        add("index.html", comparison.page(all, sections).html(&png).as_bytes())?;
+        add(REPORT_FILE, whole_json(std::iter::once(Numbers::pretty(&comparison)), &rows).as_bytes())?;
         Ok(comparison)
     }
 
@@ -249,16 +251,8 @@ impl Comparison {
         }
     }
 
-    fn page(&self, mut all: Vec<Figure>, own: Vec<Vec<Figure>>) -> String {
-        let head = joined(COLUMNS.iter().map(|name| format!("<th>{}</th>", escape(name))));
-        let rows = self.agents.iter().map(|compared| {
-            format!("<tr>{}</tr>", joined(cells(compared).iter().map(|cell| html_cell(cell))))
-        });
-        let table = format!(
-            "<div class=\"card\"><table class=\"many\"><thead><tr>{head}</tr></thead><tbody>{}</tbody></table></div>",
-            joined(rows)
-        );
-        let mut sections = vec![(String::new(), Section {
+    fn page(&self, figures: Vec<Figure>, sections: Vec<Section>) -> ReportPage<'_> {
+        let compared = Section {
             id: "compared".into(),
             title: "Side by side".into(),
             lead: vec![
@@ -267,45 +261,53 @@ impl Comparison {
                  matter more does."
                     .into(),
             ],
-            html: table,
-            figures: std::mem::take(&mut all),
-        })];
-        for (number, (compared, figures)) in self.agents.iter().zip(own).enumerate() {
-            let lines = compared.report.verdict.iter().map(|line| {
-                format!(
-                    "<li><b>{}</b> — {} {}</li>",
-                    escape(line.answer),
-                    escape(line.question),
-                    escape(&line.why)
-                )
-            });
-            let section = Section {
-                id: format!("agent-{}", number + 1).into(),
-                title: compared.name.clone(),
-                lead: vec![format!(
-                    "{} · {}, picture {}, variant {} · {}",
-                    compared.report.head.weights,
-                    compared.report.head.env,
-                    compared.report.head.picture,
-                    compared.report.head.variant,
-                    compared.report.head.extent()
-                )],
-                html: format!("<ul class=\"summary\">{}</ul>{}", joined(lines), randomised(&compared.report)),
-                figures: figures.into_iter().filter(|figure| figure.name != figures::EFFECTS).collect(),
-            };
-            sections.push((format!("{}/", compared.name), section));
+            tables: vec![PageTable::new(COLUMNS, self.agents.iter().map(cells))],
+            figures,
+            ..Section::default()
+        };
+        ReportPage {
+            title: "What they act on".into(),
+            subtitle: "agents side by side".into(),
+            summary: self.agents.iter().map(Compared::sentence).collect(),
+            sections: std::iter::once(compared).chain(sections).collect(),
+            notes: vec![
+                "Made by foveate explain, comparing agents; the same seed gives the same bytes. Every effect of every decision is in the \
+                 table effects of each agent's folder."
+                    .to_owned(),
+            ],
+            ..ReportPage::default()
         }
-        let summary: Vec<String> = self.agents.iter().map(Compared::sentence).collect();
-        let notes = vec![
-            "Made by foveate explain, comparing agents; the same seed gives the same bytes. Every effect of every decision is in the \
-             table effects of each agent's folder."
-                .to_owned(),
-        ];
-        plain_page("What they act on", "agents side by side", &summary, &sections, &notes, &png)
     }
 }
 
 impl Compared {
+    /// Its part of the page.
+    fn section(&self, number: usize, folder: String, figures: Vec<Figure>) -> Section {
+        let Compared { name, report, more } = self;
+        let points = report
+            .verdict
+            .iter()
+            .map(|line| [line.answer.to_owned(), format!("{} {}", line.question, line.why)]);
+        let mut lead = vec![format!(
+            "{} · {}, variant {} · {}",
+            report.head.weights,
+            report.head.on(),
+            report.head.variant,
+            report.head.extent()
+        )];
+        lead.extend(more.iter().flat_map(|of| of.sentences.iter().cloned()));
+        let tables = more.sections().flat_map(|section| section.tables.iter().cloned());
+        Section {
+            id: format!("agent-{}", number + 1).into(),
+            title: name.clone(),
+            lead,
+            points: points.collect(),
+            tables: randomised(report).into_iter().chain(tables).collect(),
+            figures: figures.into_iter().filter(|figure| figure.name != figures::EFFECTS).collect(),
+            folder,
+        }
+    }
+
     /// What a newcomer may conclude.
     pub(super) fn sentence(&self) -> String {
         let [moves, carries, order] = &self.report.verdict;

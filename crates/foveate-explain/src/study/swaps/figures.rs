@@ -8,7 +8,7 @@ use super::report::{Order, PICKS, Pick, SwapReport};
 use crate::charts::{DotPlot, DotRow, HALF, WHOLE, dots};
 use crate::estimate::Estimate;
 use crate::figure::{DataTable, Figure, Ink, Plot, short};
-use crate::study::figures::intervals;
+use crate::study::words::intervals;
 
 /// The figure whose table has every effect.
 pub(super) const EFFECTS: &str = "effects";

@@ -1,6 +1,6 @@
 //! Episodes are played, decisions sampled from them evenly, and each is taken again with parts from other episodes.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use foveate_core::{Agent, Env, EpisodeResult, Opened, RolloutJob, Seed};
 
@@ -46,7 +46,7 @@ pub(in crate::study) struct Sampled {
 }
 
 /// All decisions of an agent.
-pub(super) struct Measurement {
+pub(in crate::study) struct Measurement {
     pub(super) scores: Vec<f64>,
     /// `[episodes]`
     pub(super) episodes: Vec<Vec<Measured>>,
@@ -55,7 +55,7 @@ pub(super) struct Measurement {
     pub(super) units: Option<[usize; 2]>,
     pub(super) hard: bool,
     pub(super) places: usize,
-    pub(super) film: Option<FilmEffects>,
+    pub(in crate::study) film: Option<FilmEffects>,
 }
 
 /// The units that hold nine tenths of the claim, at least 2 and at most [`MOST_UNITS`], in the median over decisions; of hard
@@ -101,23 +101,8 @@ fn sample(
 }
 
 /// Plays the episodes and keeps sampled decisions.
-fn record<S: Scheduler>(
-    plan: &Plan<'_>,
-    scheduler: &S,
-    each: &mut dyn FnMut(),
-) -> Result<Sampled, StudyError> {
-    let mut env = plan.env.boxed_clone();
-    let starts: Vec<Mutex<EpisodeStart>> = (0..plan.episodes)
-        .map(|episode| {
-            env.reset((episode == 0).then_some(plan.seed));
-            Mutex::new(EpisodeStart {
-                env: env.boxed_clone(),
-                agent: plan.agent.boxed_clone(),
-                job: RolloutJob { genome: 0, episode, env_seed: plan.seed },
-                max_steps: plan.max_steps.unwrap_or(usize::MAX),
-            })
-        })
-        .collect();
+fn record(plan: &Plan<'_>, scheduler: &dyn Scheduler, each: &mut dyn FnMut()) -> Result<Sampled, StudyError> {
+    let starts = EpisodeStart::all(plan.env, plan.agent, plan.seed, plan.episodes, plan.max_steps);
     let (decisions, inputs) = (plan.decisions, plan.inputs);
     // A larger limit is none.
     let expected = plan.max_steps.filter(|&steps| u32::try_from(steps).is_ok()).unwrap_or(0);
@@ -218,11 +203,11 @@ fn film(
 ///
 /// # Errors
 /// When the world or an episode fails, there is nothing to swap, or someone asks to stop.
-pub(super) fn measure<S: Scheduler>(
+pub(super) fn measure(
     plan: &Plan<'_>,
     seed: Seed,
     sampled: Option<Sampled>,
-    scheduler: &S,
+    scheduler: &dyn Scheduler,
     progress: &mut Meter<'_>,
     [playing, swapping]: [usize; 2],
 ) -> Result<Measurement, StudyError> {

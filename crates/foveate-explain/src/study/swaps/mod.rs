@@ -22,7 +22,10 @@ mod report;
 #[cfg(test)]
 mod verdict_tests;
 
+use std::cell::RefCell;
+
 use foveate_core::{ActContext, Agent, Seed, episode_seed};
+use serde::Serialize;
 
 pub use compare::{Compared, Comparison};
 pub use effects::Regret;
@@ -32,17 +35,13 @@ pub use report::{Order, Randomised, SwapReport, Untrained, VerdictLine};
 pub(super) use measure::Sampled;
 pub(crate) use meter::strongest;
 pub(super) use moment::Moment;
-pub(super) use page::{OwnTest, difference_lines, differences, verdict_lines};
+pub(super) use page::{OwnTest, differences};
 
-use self::measure::{Plan, measure};
+use self::measure::{Measurement, Plan, measure};
 use super::cost::{Meter, StudyCost};
+use super::finding::{Analysis, Bench, Finding, Findings, Shown};
 use super::phases::{random_tensors, random_weights};
-use super::{
-    AddFile, Progress, REPORT_FILE, Scheduler, StudyError, StudyRequest, figures_json, whole_json,
-    write_figure,
-};
-use crate::figure::Figure;
-use crate::page::FilmEffects;
+use super::{ANALYSES, Progress, Scheduler, Study, StudyError, StudyRequest, finish};
 
 /// Untrained agents that an agent is compared with.
 pub const UNTRAINED: usize = 20;
@@ -51,40 +50,43 @@ pub(super) const INPUTS: usize = 3;
 /// Episodes, decisions and steps of each untrained agent.
 const UNTRAINED_SIZE: [usize; 3] = [5, 6, 200];
 
-/// A finished study.
-pub struct SwapStudy {
-    report: SwapReport,
-    figures: Vec<Figure>,
-    film: Option<FilmEffects>,
+/// Decisions of an agent with parts swapped, and those of agents that it is compared with.
+pub(super) struct Swapped {
+    pub(super) measured: Measurement,
+    /// Untrained agents.
+    others: Vec<Measurement>,
+    /// The agent with parts of its weights at random.
+    randomised: Vec<Randomised>,
 }
 
-impl SwapStudy {
-    /// What was found.
-    pub const fn report(&self) -> &SwapReport {
-        &self.report
+/// What matters, in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Swaps {
+    /// What matters, by which path, in which order; `None` where nothing can be swapped.
+    pub swaps: Option<SwapReport>,
+}
+
+/// What matters, by which path, in which order.
+#[derive(Debug)]
+pub(super) struct Matters;
+
+impl Analysis for Matters {
+    fn name(&self) -> &'static str {
+        "matters"
     }
 
-    pub(super) const fn film(&self) -> Option<&FilmEffects> {
-        self.film.as_ref()
-    }
-
-    pub(super) fn figures(&self) -> impl Iterator<Item = &Figure> {
-        self.figures.iter()
-    }
-
-    /// Passes name and bytes of every file to `add`: figures as SVG, PNG, CSV and JSON, every effect as CSV, and last
-    /// [`REPORT_FILE`]; names begin with `folder`.
-    ///
-    /// # Errors
-    /// The first that `add` gives.
-    pub fn write<E>(self, folder: &str, add: &mut AddFile<'_, E>) -> Result<SwapReport, E> {
-        let SwapStudy { report, figures, .. } = self;
-        let mut add = |name: &str, bytes: &[u8]| add(&format!("{folder}{name}"), bytes);
-        for figure in &figures {
-            write_figure(figure, &mut add)?;
-        }
-        add(REPORT_FILE, whole_json(&report, &figures_json(figures.iter())).as_bytes())?;
-        Ok(report)
+    fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
+        let Some(swapped) = &bench.swaps else { return Ok(Some(Finding::new(Swaps { swaps: None }))) };
+        let report = report::report(&bench.head, swapped);
+        let figures = figures::figures(&report, &swapped.measured);
+        let bordered = swapped.measured.film.is_some();
+        Ok(Some(Finding {
+            tiles: page::tiles(&report).collect(),
+            sentences: page::sentences(&report).into(),
+            lines: page::verdict_lines(&report),
+            section: Some(page::section(&report, bordered, figures)),
+            ..Finding::new(Swaps { swaps: Some(report) })
+        }))
     }
 }
 
@@ -137,9 +139,9 @@ pub(super) fn partly_random(request: &StudyRequest<'_>) -> usize {
 /// The study that stands first in a report, whose cost begins with [`StudyCost::of_swaps`]; `None` where nothing can be swapped.
 pub(super) fn first_part(
     request: &StudyRequest<'_>,
-    scheduler: &impl Scheduler,
+    scheduler: &dyn Scheduler,
     meter: &mut Meter<'_>,
-) -> Result<Option<SwapStudy>, StudyError> {
+) -> Result<Option<Swapped>, StudyError> {
     find(request, None, scheduler, meter)
 }
 
@@ -147,9 +149,9 @@ pub(super) fn first_part(
 pub(super) fn of_sampled(
     request: &StudyRequest<'_>,
     sampled: Sampled,
-    scheduler: &impl Scheduler,
+    scheduler: &dyn Scheduler,
     meter: &mut Meter<'_>,
-) -> Result<Option<SwapStudy>, StudyError> {
+) -> Result<Option<Swapped>, StudyError> {
     find(request, Some(sampled), scheduler, meter)
 }
 
@@ -158,25 +160,42 @@ pub(super) fn of_sampled(
 /// # Errors
 /// When an episode fails, the agent has neither attention nor a picture, or someone asks to stop.
 pub fn study_swaps(
-    request: &StudyRequest<'_>,
-    scheduler: &impl Scheduler,
+    request: StudyRequest<'_>,
+    scheduler: &dyn Scheduler,
     progress: &mut dyn FnMut(Progress),
-) -> Result<SwapStudy, StudyError> {
-    let mut meter = Meter::new(StudyCost::of_swaps(request), progress);
-    first_part(request, scheduler, &mut meter)?.ok_or_else(|| StudyError::Refused {
-        why: format!(
-            "{}: this agent has no attention that can be opened, and its world shows nothing with places that could be swapped",
-            request.labels.weights
-        ),
-    })
+) -> Result<Study, StudyError> {
+    let mut meter = Meter::new(StudyCost::of_swaps(&request), progress);
+    let Some(swapped) = first_part(&request, scheduler, &mut meter)? else {
+        return Err(StudyError::Refused {
+            why: format!(
+                "{}: this agent has no attention that can be opened, and its world shows nothing with places that could be swapped",
+                request.labels.weights
+            ),
+        });
+    };
+    let head = report::head(&request.labels, request.seed, &swapped.measured);
+    finish(
+        ANALYSES,
+        Bench {
+            head,
+            dimensions: request.dimensions,
+            shown: Shown::default(),
+            swaps: Some(swapped),
+            pictures: None,
+            sensors: None,
+            cells: None,
+            heads: None,
+            meter: RefCell::new(meter),
+        },
+    )
 }
 
 fn find(
     request: &StudyRequest<'_>,
     sampled: Option<Sampled>,
-    scheduler: &impl Scheduler,
+    scheduler: &dyn Scheduler,
     meter: &mut Meter<'_>,
-) -> Result<Option<SwapStudy>, StudyError> {
+) -> Result<Option<Swapped>, StudyError> {
     let untrained = request.untrained;
     let seed = Seed::root(request.seed).child("swaps", 0);
     let plan = Plan {
@@ -236,7 +255,5 @@ fn find(
             randomised.push(Randomised::new(name, cascade, &small(&*agent, seed)?));
         }
     }
-    let report = report::report(request, &measured, &others, randomised);
-    let figures = figures::figures(&report, &measured);
-    Ok(Some(SwapStudy { report, figures, film: measured.film }))
+    Ok(Some(Swapped { measured, others, randomised }))
 }

@@ -1,14 +1,11 @@
 //! What stands first in a report: three lines, and what they rest on.
 
-use std::fmt;
-
-use super::SwapStudy;
 use super::effects::Regret;
-use super::report::{FEWEST_UNTRAINED, Order, SwapReport, Untrained, natural_percent};
+use super::report::{FEWEST_UNTRAINED, Order, SwapReport, Untrained, VerdictLine, natural_percent};
 use crate::estimate::Estimate;
-use crate::page::{Mood, ReportPage, Section, Tile};
-use crate::study::report_page::count;
-use crate::text::{escape, joined};
+use crate::figure::Figure;
+use crate::page::{Mood, PageTable, Section, Tile};
+use crate::study::words::count;
 
 /// Names of the three lines on tiles.
 const LINES: [&str; 3] = [
@@ -71,43 +68,24 @@ pub(in crate::study) fn differences(
     told
 }
 
-impl ReportPage<'_> {
-    /// Puts the three lines before everything else, with the figures that they rest on. The first tile, the verdict of the
-    /// report's own test, then stands in its section only.
-    pub(in crate::study) fn put_first(&mut self, swaps: Option<SwapStudy>) {
-        let Some(SwapStudy { report, figures, film }) = swaps else { return };
-        if !self.tiles.is_empty() {
-            self.tiles.remove(0);
-        }
-        self.tiles.splice(0..0, tiles(&report));
-        self.summary.splice(0..0, sentences(&report));
-        self.sections.insert(
-            0,
-            Section {
-                id: "matters".into(),
-                title: "What matters, by which path, in which order".into(),
-                lead: lead(&report, film.is_some()),
-                html: randomised(&report),
-                figures,
-            },
-        );
+/// The part of the page that stands first.
+pub(super) fn section(report: &SwapReport, bordered: bool, figures: Vec<Figure>) -> Section {
+    Section {
+        id: "matters".into(),
+        title: "What matters, by which path, in which order".into(),
+        lead: lead(report, bordered),
+        tables: randomised(report).into_iter().collect(),
+        figures,
+        ..Section::default()
     }
 }
 
-/// The three lines on a terminal.
-pub(in crate::study) fn verdict_lines(
-    f: &mut fmt::Formatter<'_>,
-    report: Option<&SwapReport>,
-) -> fmt::Result {
-    for line in report.iter().flat_map(|report| &report.verdict) {
-        writeln!(f, "  {:10} {}\n             {}", line.answer, line.question, line.why)?;
-    }
-    Ok(())
-}
-
-/// How they differ from the report's own verdict, on a terminal.
-pub(in crate::study) fn difference_lines(f: &mut fmt::Formatter<'_>, differences: &[String]) -> fmt::Result {
-    differences.iter().try_for_each(|told| writeln!(f, "  {told}"))
+/// The three lines on a terminal, each with its reason below.
+pub(super) fn verdict_lines(report: &SwapReport) -> Vec<String> {
+    let line = |line: &VerdictLine| {
+        [format!("{:10} {}", line.answer, line.question), format!("           {}", line.why)]
+    };
+    report.verdict.iter().flat_map(line).collect()
 }
 
 pub(super) fn tiles(report: &SwapReport) -> impl Iterator<Item = Tile> {
@@ -257,27 +235,23 @@ fn lead(report: &SwapReport, bordered: bool) -> Vec<String> {
 }
 
 /// The agent with parts of its weights at random.
-pub(super) fn randomised(report: &SwapReport) -> String {
+pub(super) fn randomised(report: &SwapReport) -> Option<PageTable> {
     if report.randomised.is_empty() {
-        return String::new();
+        return None;
     }
     let said = |of: &Option<Estimate>, none: &str| of.as_ref().map_or(none.into(), Estimate::plain);
-    let rows = joined(report.randomised.iter().map(|of| {
-        format!(
-            "<tr><td>{}{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-            escape(&of.tensors),
-            if of.cascade { " and all behind it" } else { "" },
+    let rows = report.randomised.iter().map(|of| {
+        let behind = if of.cascade { " and all behind it" } else { "" };
+        [
+            format!("{}{behind}", of.tensors),
             of.natural.percent(),
             said(&of.attended, "—"),
-            said(&of.f, "not defined")
-        )
-    }));
-    format!(
-        "<div class=\"lead\"><p>The same agent with parts of its weights drawn at random, in few and short episodes. An order that \
-         stays right when the attention's weights are random does not come from them.</p></div><div \
-         class=\"card\"><table><thead><tr><th>weights at \
-         random</th><th>N</th><th>M</th><th>F</th></tr></thead><tbody>{rows}</tbody></table></div>"
-    )
+            said(&of.f, "not defined"),
+        ]
+    });
+    let lead = "The same agent with parts of its weights drawn at random, in few and short episodes. An order that stays right when \
+                the attention's weights are random does not come from them.";
+    Some(PageTable { lead: Some(lead.into()), ..PageTable::new(["weights at random", "N", "M", "F"], rows) })
 }
 
 fn capital(text: &str) -> String {

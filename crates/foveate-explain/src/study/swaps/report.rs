@@ -2,15 +2,16 @@
 
 use std::fmt;
 
+use foveate_core::Labels;
 use foveate_core::statistics::holm;
 use serde::Serialize;
 
+use super::Swapped;
 use super::effects::{Curves, Regret};
 use super::measure::{Measured, Measurement};
 use crate::estimate::{Estimate, FEWEST_EPISODES, sign_flip_p};
-use crate::study::StudyRequest;
-use crate::study::head::ReportHead;
-use crate::study::report_page::count;
+use crate::study::words::count;
+use crate::study::{INTERVAL, ReportHead};
 
 /// Below this much natural variation, in parts of the action's whole range, nothing is claimed.
 pub(super) const FLOOR: f64 = 0.01;
@@ -273,12 +274,15 @@ fn untrained(own: Option<f64>, others: &[Measurement]) -> Untrained {
     }
 }
 
-pub(super) fn report(
-    request: &StudyRequest<'_>,
-    measured: &Measurement,
-    others: &[Measurement],
-    randomised: Vec<Randomised>,
-) -> SwapReport {
+/// The head of a report on these decisions.
+pub(super) fn head(labels: &Labels, seed: u64, measured: &Measurement) -> ReportHead {
+    let steps = measured.episodes.iter().map(|all| all.last().map_or(0, |last| last.step)).collect();
+    let decisions = measured.episodes.iter().map(Vec::len).sum();
+    ReportHead::new(labels, seed, measured.scores.clone(), steps, decisions)
+}
+
+pub(super) fn report(of: &ReportHead, swapped: &Swapped) -> SwapReport {
+    let Swapped { measured, others, randomised } = swapped;
     let Shares { natural, attended, selection, values, memory, above_memory } = shares(&measured.episodes);
     let names = [
         match measured.units {
@@ -299,20 +303,11 @@ pub(super) fn report(
     for order in &mut orders {
         order.p = order.p.and_then(|_| corrected.next());
     }
-    let decisions = measured.episodes.iter().map(Vec::len).sum();
-    let labels = request.labels.clone();
-    let head = ReportHead {
-        folder: std::path::PathBuf::new(),
-        bytes: 0,
-        env: labels.env,
-        picture: labels.picture,
-        variant: labels.variant,
-        weights: labels.weights,
-        seed: request.seed,
-        mean_score: foveate_core::statistics::mean(&measured.scores),
-        scores: measured.scores.clone(),
-        steps: measured.episodes.iter().map(|all| all.last().map_or(0, |last| last.step)).collect(),
-        decisions,
+    let labels = Labels {
+        env: of.env.clone(),
+        picture: of.picture.clone(),
+        variant: of.variant.clone(),
+        weights: of.weights.clone(),
     };
     let untrained = (!others.is_empty())
         .then(|| untrained(orders.first().and_then(|order| Some(order.f?.value)), others));
@@ -327,7 +322,7 @@ pub(super) fn report(
         untrained: untrained.as_ref(),
     });
     SwapReport {
-        head,
+        head: head(&labels, of.seed, measured),
         distance: measured.distance.name(),
         units: measured.units,
         hard: measured.hard,
@@ -340,9 +335,9 @@ pub(super) fn report(
         regret: regret(&measured.episodes),
         orders,
         untrained,
-        randomised,
+        randomised: randomised.clone(),
         verdict,
-        interval: 0.95,
+        interval: INTERVAL,
     }
 }
 
@@ -525,7 +520,7 @@ impl Untrained {
 
 impl fmt::Display for SwapReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.head.lines(f, &format!("{}, picture {}", self.head.env, self.head.picture))?;
+        self.head.lines(f)?;
         writeln!(f, "  N, natural variation          {}", self.natural.percent())?;
         for (name, share) in [
             ("M, attended path", &self.attended),

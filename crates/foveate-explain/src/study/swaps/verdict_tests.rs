@@ -1,17 +1,15 @@
 //! Every combination of findings: what tiles, sentences, terminal and comparison say of it must agree.
 
-use std::path::PathBuf;
-
 use foveate_core::Labels;
 
 use super::compare::Compared;
-use super::page::{OwnTest, differences, sentences, tiles};
+use super::page::{OwnTest, differences, sentences, tiles, verdict_lines};
 use super::report::{FEWEST_UNTRAINED, Grounds, Order, SwapReport, Untrained, verdict};
 use crate::estimate::Estimate;
 use crate::faithful::{Conclusion, Faithfulness};
 use crate::page::Mood;
-use crate::study::report_page::{COVERING, summary};
-use crate::study::{Agreement, Claim, Method, ReportHead, StudyReport};
+use crate::study::pictures::COVERING;
+use crate::study::{Claim, Covers, Findings, Method, ReportHead};
 
 fn of(value: f64, low: f64, high: f64) -> Estimate {
     Estimate { value, interval: Some([low, high]) }
@@ -43,20 +41,7 @@ fn untrained(agents: usize, limit: f64) -> Untrained {
 }
 
 fn head(episodes: usize) -> ReportHead {
-    let Labels { env, picture, variant, weights } = Labels::default();
-    ReportHead {
-        folder: PathBuf::new(),
-        bytes: 0,
-        env,
-        picture,
-        variant,
-        weights,
-        seed: 1,
-        mean_score: 0.0,
-        scores: vec![0.0; episodes],
-        steps: vec![100; episodes],
-        decisions: 6 * episodes,
-    }
+    ReportHead::new(&Labels::default(), 1, vec![0.0; episodes], vec![100; episodes], 6 * episodes)
 }
 
 /// A report of these numbers.
@@ -159,22 +144,14 @@ fn check_words(report: &SwapReport, texts: &[String]) {
     }
 }
 
-/// The report on pictures with these verdicts of its own test.
-fn pictures(swaps: &SwapReport, own: Conclusion, driving: Conclusion) -> StudyReport {
+/// The test with covers of a report, with these verdicts.
+fn covers(swaps: &SwapReport, own: Conclusion, driving: Conclusion) -> Covers {
     let figure = Faithfulness { value: 0.5, interval: Some([0.4, 0.6]) };
     let claim =
         |verdict| Claim { name: "claim".into(), blur: figure, mean: figure, null: [figure; 2], verdict };
-    let mean = (0.5, Some([0.4, 0.6]));
     let verdict = own.to_string();
-    StudyReport {
-        head: swaps.head.clone(),
+    Covers {
         differences: differences(&COVERING, &verdict, Some(swaps)),
-        swaps: Some(swaps.clone()),
-        looked_at: [10, 100],
-        regions: vec![("middle".into(), 0.5), ("top".into(), 0.2)],
-        typical_hold: 3,
-        importance: (1, 0.5),
-        changes: 1,
         distance: "",
         verdict,
         driving: driving.to_string(),
@@ -182,15 +159,6 @@ fn pictures(swaps: &SwapReport, own: Conclusion, driving: Conclusion) -> StudyRe
         claims: vec![claim(Some(own)), claim(None), claim(None), claim(None), claim(None), claim(None)],
         interventions: vec![],
         drives: vec![],
-        erasures: vec![],
-        encoded: vec![],
-        agreement: Agreement {
-            decisions: 1,
-            ranks: mean,
-            ranks_null: mean,
-            overlap: mean,
-            overlap_null: mean,
-        },
         method: Method::ours(),
     }
 }
@@ -214,12 +182,15 @@ fn no_two_sentences_of_a_page_contradict() {
             let open = ["open", "not said", "set it apart"].iter().any(|words| sentence.contains(words));
             assert_eq!(open, line.answer == "undecided", "“{sentence}” beside {line:?}");
         }
-        let compared = Compared { name: "it".into(), report: report.clone() }.sentence();
+        let compared =
+            Compared { name: "it".into(), report: report.clone(), more: Findings::default() }.sentence();
         check_words(&report, &[first.to_vec(), vec![compared]].concat());
         for own in [Conclusion::Supported, Conclusion::NotSupported, Conclusion::Undecided] {
             for driving in [Conclusion::Supported, Conclusion::NotSupported, Conclusion::Undecided] {
-                let study = pictures(&report, own, driving);
-                let texts = [summary(&study, true), vec![study.to_string()]].concat();
+                let study = covers(&report, own, driving);
+                let episodes = report.head.scores.len();
+                let terminal = [verdict_lines(&report), study.lines()].concat().join("\n");
+                let texts = [study.sentences(episodes, true), vec![terminal]].concat();
                 check_words(&report, &texts);
                 // What seems to contradict is explained, on the page and on a terminal; nothing else is.
                 let seems = match own {

@@ -5,12 +5,18 @@
 //! edges of a road are. Each is predicted by a linear function of the positions, fitted on some episodes and scored on others,
 //! so what it scores is about places that the fit has not seen.
 
-use foveate_core::PatchGrid;
 use foveate_core::statistics::{mean, std};
+use foveate_core::{ImageBuf, PatchGrid};
 use serde::Serialize;
 
+use super::super::StudyError;
+use super::super::finding::{Analysis, Bench, Finding, Findings};
+use super::mean_picture;
+use crate::charts::{PositionsPanel, positions};
 use crate::estimate::Estimate;
+use crate::figure::{Figure, short};
 use crate::least_squares::{Normal, Sample, told};
+use crate::page::Section;
 use crate::trajectory::Trajectory;
 
 /// Parts of the episodes, each scored with a fit to the others.
@@ -18,15 +24,15 @@ const FOLDS: usize = 5;
 
 /// The quantities of an episode, step by step.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Situations {
-    pub(super) names: Vec<&'static str>,
+pub(in crate::study) struct Situations {
+    pub(in crate::study) names: Vec<&'static str>,
     /// `[steps][quantities]`
-    pub(super) steps: Vec<Vec<f64>>,
+    pub(in crate::study) steps: Vec<Vec<f64>>,
 }
 
 impl Situations {
     /// Adds what the world names now.
-    pub(super) fn add(&mut self, now: &[(&'static str, f64)]) {
+    pub(in crate::study) fn add(&mut self, now: &[(&'static str, f64)]) {
         if self.steps.is_empty() {
             self.names = now.iter().map(|(name, _)| *name).collect();
         }
@@ -51,7 +57,11 @@ pub struct Encoded {
 
 /// Analyses episodes in which `selected` always has as many patches; nothing where there are too few episodes, or the world names
 /// no quantity.
-pub(super) fn encoded(episodes: &[Trajectory], situations: &[Situations], grid: PatchGrid) -> Vec<Encoded> {
+pub(in crate::study) fn encoded(
+    episodes: &[Trajectory],
+    situations: &[Situations],
+    grid: PatchGrid,
+) -> Vec<Encoded> {
     let Some(names) = situations.first().map(|of| &of.names) else { return vec![] };
     let slots = episodes.iter().flat_map(|episode| &episode.selected).map(Vec::len).next().unwrap_or(0);
     let alike = episodes.iter().flat_map(|episode| &episode.selected).all(|all| all.len() == slots);
@@ -144,6 +154,70 @@ fn moves(
             [x[0], y[0], x[1], y[1]]
         })
         .collect()
+}
+
+/// What the positions encode, in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Encodings {
+    /// What the positions of selected patches encode of the world's state.
+    pub encoded: Vec<Encoded>,
+}
+
+/// What the positions of the selected patches say.
+#[derive(Debug)]
+pub(in crate::study) struct Positions;
+
+impl Analysis for Positions {
+    fn name(&self) -> &'static str {
+        "encoded"
+    }
+
+    fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
+        let Some(found) = &bench.pictures else { return Ok(None) };
+        let encoded = found.encoded.clone();
+        if encoded.is_empty() {
+            return Ok(Some(Finding::new(Encodings { encoded })));
+        }
+        let mut best: Vec<_> = encoded.iter().collect();
+        best.sort_by(|a, b| b.r2.value.total_cmp(&a.r2.value));
+        let told: Vec<String> = best.iter().map(|of| format!("{} {}", of.quantity, of.r2.plain())).collect();
+        let section = Section {
+            id: "encoded".into(),
+            title: "What the positions say".into(),
+            lead: vec![format!(
+                "All that the controller gets of the picture are the positions of the patches. How much of the world's state a linear \
+                 function of them tells, in episodes that it was not fitted to (R²; 1 is everything, 0 no more than the mean): {}.",
+                told.join(", ")
+            )],
+            figures: vec![figure(&encoded, &mean_picture(found))],
+            ..Section::default()
+        };
+        let lines = told.iter().map(|told| format!("positions tell, R²: {told}")).collect();
+        Ok(Some(Finding { lines, section: Some(section), ..Finding::new(Encodings { encoded }) }))
+    }
+}
+
+fn figure(encoded: &[Encoded], under: &ImageBuf) -> Figure {
+    let panels: Vec<PositionsPanel<'_>> = encoded
+        .iter()
+        .map(|of| PositionsPanel {
+            name: &of.quantity,
+            remark: format!(
+                "told: {}; one deviation is {}",
+                of.r2.plain(),
+                short((of.deviation * 1000.0).round() / 1000.0)
+            ),
+            moves: &of.moves,
+        })
+        .collect();
+    positions(
+        &panels,
+        under,
+        "Each arrow is a selected patch, numbered by its rank. It leads from where the patch lies on average when the quantity is \
+         one standard deviation below its mean to where it lies at one above; a dot stays where it is. Told is the share of its variance \
+         (R²) that a linear function of all positions explains in episodes that it was not fitted to."
+            .into(),
+    )
 }
 
 #[cfg(test)]

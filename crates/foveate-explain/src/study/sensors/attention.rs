@@ -1,15 +1,15 @@
-//! The figures of a report on sensors.
+//! Which sensors it attends to: weights over time, of every code.
 
 use foveate_core::ImageBuf;
+use serde::Serialize;
 
-use super::super::Mean;
-use super::super::report_page::count;
-use super::probe::INTERVENTIONS;
+use super::super::StudyError;
+use super::super::finding::{Analysis, Bench, Finding, Findings};
+use super::super::words::count;
 use super::record::Record;
-use super::{Found, RecoveredSensor, SensorReport};
-use crate::charts::{DotPlot, DotRow, WHOLE, dots, percent, traces};
+use crate::charts::{WHOLE, percent, traces};
 use crate::figure::{Anchor, DataTable, Drawing, Figure, Ink, LETTERS, Scale, short};
-use crate::trajectory::Dimension;
+use crate::page::Section;
 
 /// Most rows of a table of weights; longer episodes are shown at evenly spaced moments.
 const ROWS: usize = 40_000;
@@ -17,32 +17,49 @@ const ROWS: usize = 40_000;
 const LEFT: f64 = 160.0;
 const RIGHT: f64 = 52.0;
 
-/// The figures by section of the page.
-pub(super) struct Figures {
-    pub(super) attention: Vec<Figure>,
-    pub(super) tests: Vec<Figure>,
-    pub(super) recovered: Vec<Figure>,
+/// The attention to sensors, in numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SensorCodes {
+    /// Heads of the attention, and queries (codes) of each.
+    pub heads_and_codes: [usize; 2],
 }
 
-impl Figures {
-    /// All of them, in the order of the page.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Figure> {
-        self.attention.iter().chain(&self.tests).chain(&self.recovered)
-    }
-}
+/// Which sensors it attends to.
+#[derive(Debug)]
+pub(in crate::study) struct Attention;
 
-pub(super) fn figures(found: &Found, report: &SensorReport, dimensions: &[Dimension]) -> Figures {
-    let shown = &found.records[0];
-    let mut episode = shown.trajectory.clone();
-    for action in &mut episode.actions {
-        *action = found.scale.shown(action);
+impl Analysis for Attention {
+    fn name(&self) -> &'static str {
+        "sensors"
     }
-    let mut trace = traces(&episode, dimensions);
-    trace.caption = "Action and score at every step of the episode shown.".into();
-    Figures {
-        attention: vec![weights_over_time(shown), importance_over_time(shown), mean_weights(shown), trace],
-        tests: vec![claim_and_effect(report), interventions(report), ranks(report)],
-        recovered: report.recovered.iter().map(|recovered| recovery(&recovered.sensors, report)).collect(),
+
+    fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
+        let Some(found) = &bench.sensors else { return Ok(None) };
+        let shown = &found.records[0];
+        let heads_and_codes = shown.readers;
+        let attend = format!(
+            "{} attend to {}.",
+            count(heads_and_codes[0] * heads_and_codes[1], "code"),
+            count(Record::all_keys(&found.records).len(), "sensor"),
+        );
+        let mut trace = traces(&bench.shown.episode, &bench.dimensions);
+        trace.caption = "Action and score at every step of the episode shown.".into();
+        let section = Section {
+            id: "attention".into(),
+            title: "Which sensors it attends to".into(),
+            lead: vec![format!(
+                "{attend} A weight says how much a code takes of a sensor, and with which sign. In the film, columns are sensors in \
+                 the world's order and rows are codes; red is positive, blue negative. All figures of this section are of the \
+                 episode shown."
+            )],
+            figures: vec![weights_over_time(shown), importance_over_time(shown), mean_weights(shown), trace],
+            ..Section::default()
+        };
+        Ok(Some(Finding {
+            lines: vec![attend],
+            section: Some(section),
+            ..Finding::new(SensorCodes { heads_and_codes })
+        }))
     }
 }
 
@@ -229,122 +246,4 @@ fn mean_weights(record: &Record) -> Figure {
         drawing: sheet,
         table,
     }
-}
-
-fn row(name: &str, kind: &str, ink: Ink, (value, interval): Mean) -> DotRow {
-    DotRow { name: name.into(), kind: kind.into(), ink, value, interval, remark: None }
-}
-
-/// What bars show, in words.
-fn bars(report: &SensorReport) -> String {
-    match report.head.scores.len() {
-        1 => "one episode has no interval".into(),
-        n => format!("bars: 95 % over {n} episodes"),
-    }
-}
-
-/// Colours of the interventions.
-const INKS: [Ink; 3] = [Ink::Control, Ink::Other, Ink::Extra];
-
-fn claim_and_effect(report: &SensorReport) -> Figure {
-    let all: f64 = report.sensors.iter().map(|sensor| sensor.change[0].0).sum();
-    let part = |(mean, interval): Mean| -> Mean {
-        let all = if all > 0.0 { all } else { 1.0 };
-        (mean / all, interval.map(|ends: [f64; 2]| ends.map(|end| end / all)))
-    };
-    let rows = report.sensors.iter().flat_map(|sensor| {
-        [
-            row(&sensor.name, "share of attention", Ink::Attention, sensor.weight),
-            row(&sensor.name, "share of effect", Ink::Control, part(sensor.change[0])),
-        ]
-    });
-    dots(DotPlot {
-        name: "claim-and-effect",
-        title: "What it attends to, and what moves it",
-        caption: format!(
-            "Orange: the sensor's share of all absolute weights. Blue: its share of the change of the action when sensors are \
-             knocked out one at a time; {}.",
-            bars(report)
-        ),
-        wide: true,
-        axis: "share",
-        domain: None,
-        band: None,
-        label: percent,
-        rows: rows.collect(),
-    })
-}
-
-fn interventions(report: &SensorReport) -> Figure {
-    let rows = report.sensors.iter().flat_map(|sensor| {
-        let each = sensor.change.iter().zip(INTERVENTIONS).zip(INKS);
-        each.map(|((&change, kind), ink)| row(&sensor.name, kind, ink, change)).collect::<Vec<_>>()
-    });
-    dots(DotPlot {
-        name: "sensor-interventions",
-        title: "What each intervention does to the action",
-        caption: format!(
-            "Mean change of the action, as a part of its whole range, when one sensor is set to its mean over the episode \
-             (blue: knocked out), holds its value of {} steps before (green: frozen), or has its value of a moment of \
-             another episode (violet: replaced); {}.",
-            report.method.freeze,
-            bars(report)
-        ),
-        wide: true,
-        axis: "change of the action",
-        domain: None,
-        band: None,
-        label: percent,
-        rows: rows.collect(),
-    })
-}
-
-fn ranks(report: &SensorReport) -> Figure {
-    let rows = report.ranks.iter().flat_map(|test| {
-        let each = [
-            ("its weights", Ink::Attention, test.own),
-            ("dealt at random", Ink::Muted, test.dealt),
-            ("another moment", Ink::Control, test.other_moment),
-            ("random weights", Ink::Other, test.random_agent),
-        ];
-        each.map(|(kind, ink, mean)| row(&format!("{}: {kind}", test.intervention), "", ink, mean))
-    });
-    dots(DotPlot {
-        name: "rank-correlation",
-        title: "Do sensors with larger weights move it more?",
-        caption: format!(
-            "Rank correlation over sensors of weight and change of the action, the mean over decisions; 1: the same order, 0: \
-             none. Nulls: the same weights dealt to the sensors at random, and the weights of a moment of another episode. \
-             Last, agents with random weights, of themselves; {}.",
-            bars(report)
-        ),
-        wide: true,
-        axis: "rank correlation",
-        domain: Some([-1.0, 1.0]),
-        band: None,
-        label: short,
-        rows: rows.collect(),
-    })
-}
-
-fn recovery(sensors: &[RecoveredSensor], report: &SensorReport) -> Figure {
-    let lowest = sensors.iter().filter_map(|sensor| Some(sensor.interval?[0])).fold(0.0, f64::min);
-    let rows =
-        sensors.iter().map(|sensor| row(&sensor.name, "R²", Ink::Attention, (sensor.r2, sensor.interval)));
-    dots(DotPlot {
-        name: "recovered",
-        title: "What the message still says of each sensor",
-        caption: format!(
-            "Share of a sensor's variance that a linear function of the controller's inputs explains, on {} that it was not \
-             fitted on; 1: all of it, 0 or less: no more than the mean; {}.",
-            count(report.recovered.as_ref().map_or(0, |r| r.scored_on), "step"),
-            bars(report)
-        ),
-        wide: true,
-        axis: "R²",
-        domain: Some([lowest.max(-1.0), 1.0]),
-        band: None,
-        label: short,
-        rows: rows.collect(),
-    })
 }

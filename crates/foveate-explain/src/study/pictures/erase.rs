@@ -9,23 +9,28 @@ use foveate_core::statistics::paired;
 use foveate_core::{Env, EnvError, EvaluateError, Observation, RolloutJob, StateEdit};
 use serde::Serialize;
 
-use super::play::{EpisodeStart, ObservedStep, action_scale, policy_error};
-use super::seen::SeenPicture;
-use super::{Mean, StudyError};
+use super::super::finding::{Analysis, Bench, Finding, Findings};
+use super::super::play::{EpisodeStart, ObservedStep, action_scale, policy_error};
+use super::super::seen::SeenPicture;
+use super::super::words::{intervals, whole};
+use super::super::{Mean, StudyError};
 use crate::Mask;
+use crate::charts::{DotPlot, DotRow, dots, percent};
 use crate::estimate::Estimate;
+use crate::figure::{Figure, Ink, short};
+use crate::page::{PageTable, Section};
 
 /// A decision with a kind of thing taken out of the picture.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Erased {
+pub(in crate::study) struct Erased {
     /// Which kind, of the world's.
-    pub(super) kind: usize,
+    pub(in crate::study) kind: usize,
     /// Share of the picture's pixels that changed.
-    pub(super) pixels: f64,
+    pub(in crate::study) pixels: f64,
     /// Share of those pixels in what the agent looked at; `None` for an agent that looks at no place.
-    pub(super) looked_at: Option<f64>,
+    pub(in crate::study) looked_at: Option<f64>,
     /// Change of the action.
-    pub(super) change: f64,
+    pub(in crate::study) change: f64,
 }
 
 /// What was found about a kind of thing.
@@ -46,7 +51,10 @@ pub struct Erasure {
 }
 
 /// Takes every kind of thing out of a decision whose agent was kept; none of one whose agent was not.
-pub(super) fn decision(moment: &ObservedStep<'_>, job: RolloutJob) -> Result<Vec<Erased>, StudyError> {
+pub(in crate::study) fn decision(
+    moment: &ObservedStep<'_>,
+    job: RolloutJob,
+) -> Result<Vec<Erased>, StudyError> {
     let Some((agent, context)) = &moment.before else { return Ok(vec![]) };
     let (kinds, scale) = (moment.env.kinds(), action_scale(moment.env.spec()));
     let failed = |error| policy_error(job, moment.step, error);
@@ -96,7 +104,7 @@ fn changed(before: &SeenPicture, after: &SeenPicture) -> Vec<bool> {
 }
 
 /// The score of the whole episode without a kind of thing; `None` where the world as it is shown cannot be edited.
-pub(super) fn play_without(start: EpisodeStart, kind: usize) -> Result<Option<f64>, StudyError> {
+pub(in crate::study) fn play_without(start: EpisodeStart, kind: usize) -> Result<Option<f64>, StudyError> {
     let EpisodeStart { mut env, mut agent, job, max_steps } = start;
     let name = env.kinds()[kind];
     if !erase(&mut *env, name)? {
@@ -108,7 +116,7 @@ pub(super) fn play_without(start: EpisodeStart, kind: usize) -> Result<Option<f6
 }
 
 /// What was found, given decisions of every episode, and the scores of whole episodes with and without each kind.
-pub(super) fn erasures(
+pub(in crate::study) fn erasures(
     kinds: &[&str],
     episodes: &[Vec<Erased>],
     scores: &[Vec<f64>],
@@ -135,4 +143,118 @@ pub(super) fn erasures(
         })
     };
     kinds.iter().zip(scores).enumerate().filter_map(of).collect()
+}
+
+/// Things taken out of the world, in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Erasures {
+    /// Kinds of things taken out of what the world shows.
+    pub erasures: Vec<Erasure>,
+}
+
+/// Things taken out of the world.
+#[derive(Debug)]
+pub(in crate::study) struct Without;
+
+impl Analysis for Without {
+    fn name(&self) -> &'static str {
+        "without"
+    }
+
+    fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
+        let Some(found) = &bench.pictures else { return Ok(None) };
+        let erasures = found.erasures.clone();
+        if erasures.is_empty() {
+            return Ok(Some(Finding::new(Erasures { erasures })));
+        }
+        let section = Section {
+            id: "without".into(),
+            title: "Things taken out of the world".into(),
+            lead: vec![
+                "A covered patch is a picture that the world never shows. Here the world itself is drawn without a kind of thing, \
+                 its physics unchanged, so that “it looks at the kerb” is tested by a road without kerbs."
+                    .into(),
+            ],
+            tables: vec![table(&erasures)],
+            figures: vec![figure(&erasures, bench.episodes())],
+            ..Section::default()
+        };
+        let line = |of: &Erasure| {
+            format!(
+                "without {:24} action changes by {}, score {}",
+                of.kind,
+                of.change.percent(),
+                whole(of.score)
+            )
+        };
+        let lines = erasures.iter().map(line).collect();
+        Ok(Some(Finding { lines, section: Some(section), ..Finding::new(Erasures { erasures }) }))
+    }
+}
+
+fn table(erasures: &[Erasure]) -> PageTable {
+    let rows = erasures.iter().map(|of| {
+        let cost = of.cost.map_or("—".into(), |(difference, interval)| match interval {
+            Some([low, high]) => {
+                format!("{} ({} … {})", whole(-difference), whole(-high), whole(-low))
+            }
+            None => whole(-difference),
+        });
+        [
+            of.kind.clone(),
+            of.pixels.percent(),
+            of.looked_at.as_ref().map_or("—".into(), Estimate::percent),
+            of.change.percent(),
+            whole(of.score),
+            cost,
+        ]
+    });
+    PageTable::new(
+        [
+            "without",
+            "share of the picture",
+            "share of what it looks at",
+            "action changes by",
+            "score",
+            "more or less than with it",
+        ],
+        rows,
+    )
+}
+
+fn figure(erasures: &[Erasure], episodes: usize) -> Figure {
+    let mut rows = vec![];
+    for erasure in erasures {
+        let mut row = |kind: &str, ink: Ink, of: &Estimate, remark: Option<(Ink, String)>| {
+            rows.push(DotRow {
+                name: erasure.kind.clone(),
+                kind: kind.into(),
+                ink,
+                value: of.value,
+                interval: of.interval,
+                remark,
+            });
+        };
+        let remark = erasure.cost.map(|(lost, _)| (Ink::Text, format!("score {}", short(-lost.round()))));
+        row("change of the action", Ink::Attention, &erasure.change, remark);
+        row("its share of the picture", Ink::Muted, &erasure.pixels, None);
+        if let Some(looked_at) = &erasure.looked_at {
+            row("its share of what it looks at", Ink::Control, looked_at, None);
+        }
+    }
+    dots(DotPlot {
+        name: "erased",
+        title: "Things taken out of the world",
+        caption: format!(
+            "A kind of thing is taken out and the picture drawn anew. On the right: what whole episodes without it score more or \
+             less. {}.",
+            intervals("Bars", episodes)
+        ),
+        wide: true,
+        axis: "share",
+        domain: None,
+        band: None,
+        label: percent,
+        rows,
+    })
 }

@@ -1,0 +1,126 @@
+//! A report: its findings as JSON, as files, as lines on a terminal and as one page.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::finding::{Finding, Findings, Shown};
+use super::words::{png, subject};
+use super::{AddFile, REPORT_FILE, ReportHead};
+use crate::figure::{Dress, Figure, raster, svg};
+use crate::page::{FilmEffects, PageEpisode, ReportPage, player_data};
+use crate::trajectory::Dimension;
+
+/// What was found of an agent.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// What was studied.
+    #[serde(flatten)]
+    pub head: ReportHead,
+    /// What the analyses found.
+    #[serde(flatten)]
+    pub findings: Findings,
+}
+
+impl Report {
+    /// The numbers of this type, if an analysis found some.
+    pub fn get<T: super::Numbers>(&self) -> Option<&T> {
+        self.findings.get()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.head.lines(f)?;
+        for line in self.findings.iter().flat_map(Finding::told) {
+            writeln!(f, "  {line}")?;
+        }
+        self.head.place(f)
+    }
+}
+
+/// A finished study, whose files are to be written.
+pub struct Study {
+    pub(super) report: Report,
+    pub(super) shown: Shown,
+    pub(super) effects: Option<FilmEffects>,
+    pub(super) dimensions: Vec<Dimension>,
+}
+
+impl Study {
+    /// Passes name and bytes of every file of the report to `add`: figures as SVG, PNG, CSV and JSON, the page, the film if
+    /// there is one, and last [`REPORT_FILE`].
+    ///
+    /// # Errors
+    /// The first that `add` gives.
+    pub fn write<E>(mut self, add: &mut AddFile<'_, E>) -> Result<Report, E> {
+        let figures =
+            write_figures(self.report.findings.sections().flat_map(|section| &section.figures), add)?;
+        let html = self.page().html(&png);
+        self.report.head.bytes = html.len();
+        add("index.html", html.as_bytes())?;
+        if let Some(film) = &self.shown.film {
+            add("episode.mp4", film.film().mp4)?;
+        }
+        let numbers = self.report.findings.iter().map(|finding| finding.numbers.pretty());
+        let head = serde_json::to_string_pretty(&self.report.head).unwrap_or_default();
+        add(REPORT_FILE, whole_json(std::iter::once(head).chain(numbers), &figures).as_bytes())?;
+        Ok(self.report)
+    }
+
+    fn page(&mut self) -> ReportPage<'_> {
+        let Study { report: Report { head, findings }, shown, effects, dimensions } = self;
+        let mut page = ReportPage {
+            title: format!("What {} {}", subject(&head.weights), shown.verb),
+            subtitle: format!(
+                "{} · {}, variant {} · {}",
+                head.weights,
+                head.on(),
+                head.variant,
+                head.extent()
+            ),
+            notes: vec![head.made_note(), head.interval_note()],
+            ..ReportPage::default()
+        };
+        for finding in &mut findings.0 {
+            page.tiles.append(&mut finding.tiles.clone());
+            page.summary.extend(finding.sentences.iter().cloned());
+            page.sections.extend(finding.section.take());
+            page.notes.extend(finding.notes.iter().cloned());
+        }
+        page.tiles.extend(head.score_tile());
+        page.episode = shown.film.as_ref().map(|film| {
+            let film = film.film();
+            let Shown { episode, maps, picture, seen, columns, .. } = &*shown;
+            let data = player_data(&film, episode, maps, *picture, dimensions, effects.as_ref());
+            PageEpisode { film, seen, columns, data }
+        });
+        page
+    }
+}
+
+/// Passes figures as SVG, PNG, CSV and JSON to `add`; gives the rows that each is drawn from, a line per figure.
+pub(super) fn write_figures<'f, E>(
+    figures: impl Iterator<Item = &'f Figure>,
+    add: &mut AddFile<'_, E>,
+) -> Result<Vec<String>, E> {
+    let mut lines = vec![];
+    for figure in figures {
+        let (name, rows) = (format!("figures/{}", figure.name), figure.table.json().to_string());
+        let drawn = svg(&figure.drawing, &figure.title, Dress::Alone, &png);
+        add(&format!("{name}.svg"), drawn.as_bytes())?;
+        add(&format!("{name}.png"), &png(raster(&figure.drawing).as_image()))?;
+        add(&format!("{name}.csv"), figure.table.csv().as_bytes())?;
+        add(&format!("{name}.json"), rows.as_bytes())?;
+        lines.push(format!("    {:?}: {rows}", figure.name));
+    }
+    Ok(lines)
+}
+
+/// Objects of JSON as one, and behind them the rows of every figure: every number that the page shows.
+pub(super) fn whole_json(objects: impl Iterator<Item = String>, figures: &[String]) -> String {
+    let fields = objects.map(|object| object.trim_matches(['{', '}']).trim_matches('\n').to_owned());
+    let mut all: Vec<String> = fields.filter(|fields| !fields.is_empty()).collect();
+    all.push(format!("  \"figures\": {{\n{}\n  }}", figures.join(",\n")));
+    format!("{{\n{}\n}}\n", all.join(",\n"))
+}
