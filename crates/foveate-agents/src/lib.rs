@@ -39,6 +39,7 @@ pub mod random_actions;
 pub mod registry;
 pub mod relational;
 pub mod s3ta;
+pub mod simple;
 pub mod student;
 pub mod voting;
 

@@ -12,6 +12,7 @@ pub mod minigrid;
 pub mod random;
 pub mod registry;
 pub mod shift;
+pub mod simple;
 pub mod take_cover;
 pub mod taught;
 pub mod wrap;

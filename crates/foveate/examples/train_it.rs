@@ -1,72 +1,78 @@
-//! Trains the agent of `your_agent.rs` in the world of `your_world.rs`: one registry entry each is enough to
-//! train, checkpoint and evaluate them like those included in Foveate.
+//! A world and an agent of your own, trained from rewards, checkpointed and evaluated like those included in Foveate.
 //!
 //! Run: `cargo run --release -p foveate --example train_it`
 //! Time: 1 s; writes the folder `runs/line`
 //! Output:
 //! ```text
-//! linear: 3 parameters, -5.6 on 100 test episodes
+//! linear: 3 weights, -5.6 on 100 test episodes
 //! ```
 
 #![allow(clippy::print_stdout, reason = "the output of the example")]
 
-#[path = "your_agent.rs"]
-mod your_agent;
-
-use foveate::agents::registry::{self, AgentConfig, Sees};
-use foveate::core::{Policy, PolicyAgent, PolicyError, TensorShape};
+use foveate::agents::simple::SimplePolicy;
+use foveate::core::{ActionSpace, EnvSpec, ObservationSpace, Rng};
+use foveate::envs::simple::SimpleEnv;
 use foveate::run::trust::WorldFlags;
 use foveate::run::workers::Stop;
-use foveate::{AGENTS, Agent, AgentDescriptor, Evaluation, LoadedAgent, TrainOptions, WORLDS, World, train};
-use serde_json::{Value, json};
-use your_agent::{Linear, your_world};
+use foveate::{
+    AGENTS, Action, AgentDescriptor, Evaluation, LoadedAgent, Observation, TrainOptions, WORLDS, World,
+    WorldDescriptor, train,
+};
 
-/// The agent's settings (here the type itself) list its tensors and build it.
-impl AgentConfig for Linear {
-    fn check(&self) -> Result<(), PolicyError> {
-        let why = "inputs is 0; give how many numbers the world shows".to_owned();
-        if self.inputs > 0 { Ok(()) } else { Err(PolicyError::BadConfig { why }) }
+/// A point on a line that must move to a target: 50 steps, each costs the remaining distance.
+#[derive(Clone, Default)]
+struct Line([f32; 2]);
+
+impl SimpleEnv for Line {
+    fn spec() -> EnvSpec {
+        let action = ActionSpace::Box { low: vec![-0.1], high: vec![0.1] };
+        let observation = ObservationSpace::Vector { len: 2 };
+        EnvSpec { id: "line".into(), observation, action, max_steps: Some(50), fps: 10.0 }
     }
 
-    fn to_value(&self) -> Result<Value, serde_json::Error> {
-        serde_json::to_value(self)
+    fn reset(&mut self, rng: &mut Rng) {
+        self.0 = std::array::from_fn(|_| rng.uniform(-1.0, 1.0) as f32);
     }
 
-    fn tensors(&self) -> Vec<TensorShape> {
-        Policy::tensors(self)
+    fn step(&mut self, action: Action<'_>, _: &mut Rng) -> (f64, bool) {
+        if let Action::Continuous(push) = action {
+            self.0[0] += push[0] as f32;
+        }
+        (-f64::from((self.0[0] - self.0[1]).abs()), false)
     }
 
-    fn make(&self) -> Result<Box<dyn Agent>, PolicyError> {
-        Ok(Box::new(PolicyAgent::new(Linear { inputs: self.inputs, weights: vec![0.0; self.inputs + 1] })))
+    fn observation(&self) -> Observation<'_> {
+        Observation::Vector(&self.0)
+    }
+}
+
+/// One linear layer; the last weight is the bias.
+struct Linear;
+
+impl SimplePolicy for Linear {
+    fn weights(numbers: usize, _: usize) -> usize {
+        numbers + 1
+    }
+
+    fn act(weights: &[f32], seen: &[f32], action: &mut [f64]) {
+        action[0] = seen.iter().chain(&[1.0]).zip(weights).map(|(x, w)| f64::from(x * w)).sum();
     }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    WORLDS.register(your_world::descriptor())?;
-    AGENTS.register(AgentDescriptor {
-        name: "linear",
-        summary: "a linear layer on numbers",
-        sees: Sees::Numbers,
-        read: registry::read::<Linear>,
-        fit: |spec, _| json!({ "inputs": spec.observation.numbers() }),
-        published: &[],
-    })?;
-    let settings =
-        ["agent.name=linear", "videos=false", "recipe.stage.0.steps=60_000", "recipe.stage.1.steps=60_000"];
+    WORLDS.register(WorldDescriptor::simple::<Line>("line", "move a point to a target"))?;
+    AGENTS.register(AgentDescriptor::simple::<Linear>("linear", "one linear layer"))?;
+    let world = World::named("line");
     let options = TrainOptions {
         world: WorldFlags { id: Some("line".into()), ..WorldFlags::default() },
-        set: settings.map(String::from).to_vec(),
+        steps: Some(120_000),
+        set: vec!["agent.name=linear".into(), "videos=false".into()],
         runs: "runs".into(),
         ..TrainOptions::default()
     };
     let run = train(options, &mut (), &Stop::default())?;
-    let world = World::named("line");
     let best = LoadedAgent::load(Some(&run.folder), &world)?;
-    let report = best.evaluate(&world, &Evaluation::default())?;
-    println!(
-        "linear: {} parameters, {:.1} on 100 test episodes",
-        best.file.params().len(),
-        report.summary.mean
-    );
+    let mean = best.evaluate(&world, &Evaluation::default())?.summary.mean;
+    println!("linear: {} weights, {mean:.1} on 100 test episodes", best.file.params().len());
     Ok(())
 }
