@@ -19,7 +19,7 @@ use foveate_agents::config::ConvolutionLayer;
 use foveate_agents::registry::{AgentConfig, Init};
 use foveate_agents::s3ta::{S3taAgent, S3taConfig, S3taStudent};
 use foveate_core::{
-    ActContext, Action, ActorCritic, LastStep, Observation, PixelShape, Pixels, Policy, Seed, Student, Turn,
+    ActContext, Action, LastStep, Model, Observation, Outputs, PixelShape, Pixels, Policy, Seed, Turn,
 };
 use foveate_kernels::{Level, peak};
 use foveate_learn::{
@@ -161,7 +161,7 @@ fn measure(case: &Case, folder: &Path, cells: &mut Vec<(String, f64)>) -> Result
         let reward = rng.uniform(-1.0, 1.0) as f32;
         let choice = rng.below(config.actions as u64) as usize;
         let last = LastStep { action: Some(Action::Discrete(choice)), reward: f64::from(reward) };
-        student.encode_after(last, see(frame)?, &mut codes[frame / steps])?;
+        student.encode(last, see(frame)?, &mut codes[frame / steps])?;
         rewards.push(reward);
         choices.push(choice as f32);
     }

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use foveate_agents::registry::{AgentConfig, Init};
 use foveate_agents::{AttentionAgentConfig, Level, LstmStudent};
-use foveate_core::{Demonstration, PolicyError, Seed, Student};
+use foveate_core::{Demonstration, Model, PolicyError, Seed, Student};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Steps of a piece.

@@ -15,8 +15,8 @@ mod tests;
 use std::sync::{Arc, OnceLock};
 
 use foveate_core::{
-    ActContext, ActMode, ActionDistribution, Agent, Decision, Observation, ObservationSpace, PixelShape,
-    Policy, PolicyAgent, PolicyError, Seed, Student, StudyInputs, TensorShape,
+    ActContext, ActMode, ActionDistribution, Agent, Decision, Model, Observation, ObservationSpace,
+    PixelShape, Policy, PolicyAgent, PolicyError, Seed, StudyInputs, TensorShape,
 };
 use foveate_kernels::Level;
 use foveate_learn::{
@@ -475,7 +475,7 @@ impl AgentConfig for ActorCriticConfig {
         params
     }
 
-    fn student(&self) -> Result<Option<Box<dyn Student>>, PolicyError> {
+    fn model(&self) -> Result<Option<Box<dyn Model>>, PolicyError> {
         Ok(Some(Box::new(ActorCriticStudent::new(self)?)))
     }
 }

@@ -8,8 +8,8 @@
 //! patches, which are common on straight road edges, go to the lower index.
 
 use foveate_core::{
-    ActContext, Agent, Decision, Observation, Opened, PatchGrid, Policy, PolicyAgent, PolicyError, Seed,
-    Student, TensorShape, Threads,
+    ActContext, Agent, Decision, Model, Observation, Opened, PatchGrid, Policy, PolicyAgent, PolicyError,
+    Seed, TensorShape, Threads,
 };
 use foveate_kernels::Level;
 use serde::{Deserialize, Serialize};
@@ -306,7 +306,7 @@ impl AgentConfig for AttentionAgentConfig {
         Ok(Box::new(PolicyAgent::new(AttentionAgent::new(self.clone())?)))
     }
 
-    fn student(&self) -> Result<Option<Box<dyn Student>>, PolicyError> {
+    fn model(&self) -> Result<Option<Box<dyn Model>>, PolicyError> {
         Ok(Some(Box::new(LstmStudent::new(self)?)))
     }
 }

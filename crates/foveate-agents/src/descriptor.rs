@@ -2,7 +2,7 @@
 
 use foveate_core::forms::{self, Setting};
 use foveate_core::{
-    Agent, Descriptor, EnvSpec, ObservationSpace, PolicyError, Seed, Student, TensorShape, near,
+    Agent, Descriptor, EnvSpec, Model, ObservationSpace, PolicyError, Seed, TensorShape, near,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -162,12 +162,12 @@ pub trait AgentConfig: Send + Sync {
         draw(&self.tensors(), init, seed)
     }
 
-    /// Makes the student that trains the last part of the agent, of the same flat parameters; `None` for an agent that
-    /// cannot learn from an expert.
+    /// Makes the model by which the agent learns, of the same flat parameters; `None` for an agent that cannot learn by
+    /// gradients.
     ///
     /// # Errors
     /// When it could with other settings.
-    fn student(&self) -> Result<Option<Box<dyn Student>>, PolicyError> {
+    fn model(&self) -> Result<Option<Box<dyn Model>>, PolicyError> {
         Ok(None)
     }
 }

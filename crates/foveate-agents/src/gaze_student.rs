@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use foveate_core::{Demonstration, PatchGrid, PolicyError, Student, TensorShape};
+use foveate_core::{Demonstration, Model, PatchGrid, PolicyError, Student, TensorShape};
 use foveate_kernels::Level;
 use foveate_kernels::elementwise::{add, add_rows, softmax, softmax_backward};
 use foveate_kernels::gemm::{Gemm, View};
@@ -262,6 +262,24 @@ impl GazeStudent {
     }
 }
 
+impl Model for GazeStudent {
+    fn learns(&self) -> Range<usize> {
+        0..self.params.place("key.weight").end
+    }
+
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        self.params.set(flat)
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Model> {
+        Box::new(self.clone())
+    }
+
+    fn student(&mut self) -> Option<&mut dyn Student> {
+        Some(self)
+    }
+}
+
 impl Student for GazeStudent {
     fn inputs(&self) -> usize {
         0
@@ -273,14 +291,6 @@ impl Student for GazeStudent {
 
     fn actions(&self) -> usize {
         self.actions
-    }
-
-    fn learns(&self) -> Range<usize> {
-        0..self.params.place("key.weight").end
-    }
-
-    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
-        self.params.set(flat)
     }
 
     fn study(
@@ -307,9 +317,5 @@ impl Student for GazeStudent {
             add(&mut gradient[self.params.place(name)], own);
         }
         loss
-    }
-
-    fn boxed_clone(&self) -> Box<dyn Student> {
-        Box::new(self.clone())
     }
 }

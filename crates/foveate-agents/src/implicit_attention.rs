@@ -8,8 +8,8 @@
 pub mod hierarchical;
 
 use foveate_core::{
-    ActContext, Agent, Decision, Observation, Opened, PatchGrid, Policy, PolicyAgent, PolicyError, SENSORS,
-    Seed, Student, TensorShape, Threads,
+    ActContext, Agent, Decision, Model, Observation, Opened, PatchGrid, Policy, PolicyAgent, PolicyError,
+    SENSORS, Seed, TensorShape, Threads,
 };
 use foveate_kernels::Level;
 use serde::{Deserialize, Serialize};
@@ -389,7 +389,7 @@ impl AgentConfig for ImplicitAttentionConfig {
         bottleneck::initial_params(&self.tensors(), init, seed)
     }
 
-    fn student(&self) -> Result<Option<Box<dyn Student>>, PolicyError> {
+    fn model(&self) -> Result<Option<Box<dyn Model>>, PolicyError> {
         let ControllerConfig::Lstm { hidden } = self.controller else {
             return bad(
                 "only an LSTM learns from an expert; set controller.kind = \"lstm\" or leave out stages with algorithm = \

@@ -4,7 +4,7 @@
 //! name it in `lib.rs` and in the list. A program that uses this library adds its own with [`Registry::register`].
 
 use foveate_core::{
-    Agent, EnvSpec, ObservationSpace, PolicyError, Registry, RegistryError, Seed, Student, TensorShape,
+    Agent, EnvSpec, Model, ObservationSpace, PolicyError, Registry, RegistryError, Seed, TensorShape,
 };
 use serde_json::Value;
 
@@ -91,13 +91,13 @@ pub fn make(name: &str, config: &Value) -> Result<Box<dyn Agent>, PolicyError> {
     self::config(name, config)?.make()
 }
 
-/// Makes the student that trains the last part of the agent called `name`, of the same flat parameters.
+/// Makes the model by which the agent called `name` learns, of the same flat parameters.
 ///
 /// # Errors
-/// As [`config`]; when the agent has no part that learns from an expert.
-pub fn student(name: &str, config: &Value) -> Result<Box<dyn Student>, PolicyError> {
-    let student = self::config(name, config)?.student().map_err(|error| named(name, error))?;
-    student.ok_or_else(|| PolicyError::BadConfig {
+/// As [`config`]; when the agent has no part that learns by gradients.
+pub fn model(name: &str, config: &Value) -> Result<Box<dyn Model>, PolicyError> {
+    let model = self::config(name, config)?.model().map_err(|error| named(name, error))?;
+    model.ok_or_else(|| PolicyError::BadConfig {
         why: format!(
             "agent {name} cannot learn from an expert; leave out stages with algorithm = \"imitation\""
         ),

@@ -17,8 +17,8 @@ mod tests;
 use std::sync::Arc;
 
 use foveate_core::{
-    ActContext, ActMode, Action, Agent, Attention, Decision, LastStep, Observation, Opened, PixelShape,
-    Policy, PolicyAgent, PolicyError, Seed, Student, StudyInputs, TensorShape, Tokens, Turn,
+    ActContext, ActMode, Action, Agent, Attention, Decision, LastStep, Model, Observation, Opened,
+    PixelShape, Policy, PolicyAgent, PolicyError, Seed, StudyInputs, TensorShape, Tokens, Turn,
 };
 use foveate_kernels::Level;
 use foveate_learn::Activations;
@@ -620,7 +620,7 @@ impl AgentConfig for S3taConfig {
         }
     }
 
-    fn student(&self) -> Result<Option<Box<dyn Student>>, PolicyError> {
+    fn model(&self) -> Result<Option<Box<dyn Model>>, PolicyError> {
         Ok(Some(Box::new(S3taStudent::new(self)?)))
     }
 }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use foveate_core::{ActorCritic, Demonstration, PolicyError, Student, TensorShape};
+use foveate_core::{Demonstration, Model, Outputs, PolicyError, Student, Taught, TensorShape};
 use foveate_kernels::Level;
 use foveate_kernels::lstm_gradient::{Gradient, Learner, Targets};
 
@@ -130,7 +130,7 @@ pub(crate) fn highest(scores: &[f32]) -> usize {
 /// Adds the gradient of `loss` on consecutive steps, from the state `memory` on, to `gradient`, and returns the loss; `loss` gets
 /// the network's outputs and writes their derivatives. The values learn nothing from it.
 pub(crate) fn study_outputs(
-    network: &mut impl ActorCritic,
+    network: &mut impl Outputs,
     steps: usize,
     inputs: &[f32],
     memory: &[f32],
@@ -166,15 +166,7 @@ fn stake(&[a, b, c]: &[f32; 3]) -> f32 {
     a.max(b).max(c) - a.min(b).min(c) + LEAST_STAKE
 }
 
-impl Student for LstmStudent {
-    fn inputs(&self) -> usize {
-        self.inputs
-    }
-
-    fn actions(&self) -> usize {
-        self.actions.len()
-    }
-
+impl Model for LstmStudent {
     fn learns(&self) -> Range<usize> {
         self.params.place("lstm.bias_hh").start..self.params.place("output.weight").end
     }
@@ -183,6 +175,31 @@ impl Student for LstmStudent {
         self.params.set(flat)?;
         self.learner.set(self.params.lstm(), self.params.linear("output.weight", "output.bias"));
         Ok(())
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Model> {
+        Box::new(self.clone())
+    }
+
+    fn student(&mut self) -> Option<&mut dyn Student> {
+        Some(self)
+    }
+
+    fn taught(&self, what: Taught) -> Option<Box<dyn Model>> {
+        if what != Taught::Gaze {
+            return None;
+        }
+        Some(self.gaze.as_ref()?.boxed_clone())
+    }
+}
+
+impl Student for LstmStudent {
+    fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    fn actions(&self) -> usize {
+        self.actions.len()
     }
 
     fn study(
@@ -219,13 +236,5 @@ impl Student for LstmStudent {
         let targets =
             if weights.is_empty() { Targets::Actions(wanted) } else { Targets::Weighted(wanted, weights) };
         learner.study(*level, x, targets, gradient)
-    }
-
-    fn gaze_student(&self) -> Option<Box<dyn Student>> {
-        Some(self.gaze.as_ref()?.boxed_clone())
-    }
-
-    fn boxed_clone(&self) -> Box<dyn Student> {
-        Box::new(self.clone())
     }
 }

@@ -7,7 +7,9 @@ use foveate_agents::attention_neuron::vectors::{VectorAgent, VectorConfig};
 use foveate_agents::relational::classifier::{
     Classifier, ClassifierConfig, ClassifierNetwork, ClassifierStudent,
 };
-use foveate_core::{ActContext, Demonstration, Observation, PixelShape, Pixels, Policy, Seed, Student};
+use foveate_core::{
+    ActContext, Demonstration, Model, Observation, PixelShape, Pixels, Policy, Seed, Student,
+};
 use foveate_kernels::Level;
 use foveate_toy::allocations::{COUNTER, Counter, count};
 

@@ -10,7 +10,7 @@ static ALLOCATOR: Counter = COUNTER;
 
 #[test]
 fn nothing_is_allocated_after_the_first_piece() {
-    let mut student = registry::student("attention-agent", &Value::Null).expect("it exists");
+    let mut student = registry::model("attention-agent", &Value::Null).expect("it exists");
     let params = registry::initial_params("attention-agent", &Value::Null, Init::Torch, Seed::root(1))
         .expect("the defaults are good");
     let demonstration = Demonstration {
@@ -23,7 +23,10 @@ fn nothing_is_allocated_after_the_first_piece() {
     let mut study = |piece, burn_in| {
         count(|| {
             student.set_params(&params).expect("the right count");
-            assert!(student.study(&demonstration, piece, burn_in, &mut gradient) > 0.0);
+            assert!(
+                student.student().expect("it is one").study(&demonstration, piece, burn_in, &mut gradient)
+                    > 0.0
+            );
         })
     };
     assert!(study(0..150, 0) > 0, "the first piece makes room");

@@ -88,7 +88,7 @@ impl DifferentiatedEpisode {
     }
 }
 
-/// How an episode is divided for [`Student::study_world`](crate::Student::study_world).
+/// How an episode is divided for [`Model::study_world`](crate::Model::study_world).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Windows<'a> {
     /// The step after the last one of each window, ascending, from 1; the last is the number of steps.
@@ -104,7 +104,7 @@ pub struct Windows<'a> {
 }
 
 impl Windows<'_> {
-    /// The sum of the discounted rewards of the chosen windows, in the units of [`Student::study_world`](crate::Student::study_world),
+    /// The sum of the discounted rewards of the chosen windows, in the units of [`Model::study_world`](crate::Model::study_world),
     /// without the values after them.
     pub fn returns(&self, episode: &DifferentiatedEpisode) -> f64 {
         let from = std::iter::once(0).chain(self.ends.iter().copied());

@@ -10,14 +10,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::actor_critic::{LossSums, Sequence, SequenceLoss, SequenceScratch, study_sequence};
-use crate::{ActorCritic, DifferentiatedEpisode, PackedPictures, PolicyError, Seed, ValueNetwork, Windows};
-
-/// The error of a policy that draws no actions from a distribution.
-pub fn no_actor_critic() -> PolicyError {
-    let why = "this agent does not draw its actions from a distribution; choose one that does".into();
-    PolicyError::BadConfig { why }
-}
+use crate::model::{GradientParts, LossSums, MOST_AT_ONCE, Model, PartScratch, lacking};
+use crate::{PackedPictures, PolicyError, Seed};
 
 /// What a [`Student`] learns from in one step: numbers, a picture, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -113,27 +107,13 @@ pub struct DemonstrationPlan {
     pub gaze: bool,
 }
 
-/// A policy that learns by gradients, whole or in part: its dimensions, and the gradient on a demonstration.
-pub trait Student: Send {
+/// The part of a [`Model`] that learns from an expert's demonstrations.
+pub trait Student {
     /// Count of numbers per step, see [`StudyInputs`].
     fn inputs(&self) -> usize;
 
-    /// Bytes of the picture per step, 0 for none.
-    fn picture(&self) -> usize {
-        0
-    }
-
     /// Number of actions per step.
     fn actions(&self) -> usize;
-
-    /// Range of the flat parameters that are learnt; the others never change.
-    fn learns(&self) -> Range<usize>;
-
-    /// Sets the weights at which gradients are computed, `[n_params]`.
-    ///
-    /// # Errors
-    /// When the count is wrong or a value is not finite.
-    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError>;
 
     /// Adds to `gradient` (`[n_params]`) the gradient of the squared error on steps `piece` of a
     /// demonstration, summed over steps and actions, in units where every action ranges from −1 to 1; returns
@@ -141,10 +121,8 @@ pub trait Student: Send {
     /// no gradient flows into those steps. A student that classifies takes the cross entropy of the expert's choice,
     /// summed over steps, in place of the squared error.
     ///
-    /// The gradient of the piece is summed separately and then added, with one addition per parameter in
-    /// [`learns`](Self::learns); the other parameters are not touched. Therefore gradients of pieces that are
-    /// each computed into zeros and then added in order are bit-identical to those of the same pieces
-    /// computed one after the other.
+    /// The gradient of the piece is summed separately and then added, with one addition per parameter that the model
+    /// [learns](Model::learns); the other parameters are not touched.
     ///
     /// # Panics
     /// When the demonstration does not have this student's dimensions, or when the piece ends after the
@@ -157,28 +135,9 @@ pub trait Student: Send {
         gradient: &mut [f32],
     ) -> f64;
 
-    /// Adds the gradients of all `pieces` to `gradient`, in the order of the pieces, and writes the error of each to
-    /// `errors`. The result is bit-identical to calling [`Student::study`] on one piece after the other,
-    /// which the default does; an implementation may distribute the pieces over threads.
-    ///
-    /// # Errors
-    /// When the gradient of a piece could not be computed; `gradient` and `errors` then hold those of some
-    /// pieces.
-    ///
-    /// # Panics
-    /// Those of [`Student::study`], unless an implementation returns an error instead.
-    fn study_all(
-        &mut self,
-        pieces: &[Piece],
-        burn_in: usize,
-        gradient: &mut [f32],
-        errors: &mut Vec<f64>,
-    ) -> Result<(), PolicyError> {
-        errors.clear();
-        for Piece { demonstration, steps } in pieces {
-            errors.push(self.study(demonstration, steps.clone(), burn_in, gradient));
-        }
-        Ok(())
+    /// Bytes of the picture per step, 0 for none.
+    fn picture(&self) -> usize {
+        0
     }
 
     /// From now on leaves out this share of the patches, `0.0..1.0`, of every step that is learnt from (dropout); which ones
@@ -188,88 +147,43 @@ pub trait Student: Send {
         let _ = (share, seed);
         false
     }
+}
 
-    /// Adds to `gradient` (`[n_params]`) the gradient of the negative return through policy and world, and returns the
-    /// return.
-    ///
-    /// The episode is divided into windows that end before the steps `ends` (ascending, the last is the number of
-    /// steps). In each of them the return is `(1 − discount) Σ discount^t reward` over its steps, and the value of the
-    /// observation after it; `values` (`[ends, numbers]`) are the derivatives of these values, in the same units,
-    /// already multiplied by `discount` to the power of the window's length. No gradient flows from one window into
-    /// another, while the policy's memory goes on.
-    ///
-    /// The first [`begin`](DifferentiatedEpisode::begin) inputs of the episode only set the policy's memory.
-    ///
-    /// Derivatives with respect to the world's state and to the policy's memory are clipped to `clip` where they are passed
-    /// from step to step.
-    ///
-    /// # Errors
-    /// When this policy cannot learn that way, or the episode does not have its dimensions.
-    fn study_world(
-        &mut self,
-        episode: &DifferentiatedEpisode,
-        windows: &Windows<'_>,
-        gradient: &mut [f32],
-    ) -> Result<f64, PolicyError> {
-        let _ = (episode, windows, gradient);
-        let why =
-            "this agent cannot learn through a world's equations; attention-neuron on numbers can".into();
-        Err(PolicyError::BadConfig { why })
+/// Pieces of demonstrations as the [`GradientParts`] of an update. The error of each is the first of its sums.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Pieces {
+    /// The pieces.
+    pub pieces: Vec<Piece>,
+    /// Steps before a piece that set the memory.
+    pub burn_in: usize,
+    /// What [`Student::drop_patches`] gets.
+    pub dropout: Option<(f64, Seed)>,
+}
+
+impl GradientParts for Pieces {
+    fn count(&self) -> usize {
+        self.pieces.len()
     }
 
-    /// The values of its actions, at the weights of [`Student::set_params`]; `None` for a policy that does not value
-    /// actions.
-    fn value_network(&mut self) -> Option<&mut dyn ValueNetwork> {
-        None
+    /// A piece takes some ten microseconds.
+    fn at_once(&self) -> usize {
+        MOST_AT_ONCE
     }
 
-    /// The distribution of its actions and its values, at the weights of [`Student::set_params`]; `None` for a policy
-    /// without them.
-    fn actor_critic(&mut self) -> Option<&mut dyn ActorCritic> {
-        None
-    }
-
-    /// Adds to `gradient` (`[n_params]`) that of `loss` for all `sequences`, each through all of its steps, and returns the
-    /// sums of what the loss returns, both in the order of the sequences. The gradient of each sequence is summed separately
-    /// and then added, so an implementation may distribute the sequences over threads with the same bits.
-    ///
-    /// # Errors
-    /// When this policy has no [`ActorCritic`], or a sequence does not fit it; `gradient` then holds the gradients of some
-    /// sequences.
-    fn study_sequences(
-        &mut self,
-        sequences: &[Sequence],
-        loss: &Arc<dyn SequenceLoss>,
+    fn study(
+        &self,
+        part: usize,
+        model: &mut dyn Model,
+        _: &mut PartScratch,
         gradient: &mut [f32],
     ) -> Result<LossSums, PolicyError> {
-        let Some(network) = self.actor_critic() else { return Err(no_actor_critic()) };
-        let (mut scratch, mut own) = (SequenceScratch::default(), vec![0.0; gradient.len()]);
-        let mut sums = LossSums::default();
-        for (index, sequence) in sequences.iter().enumerate() {
-            own.fill(0.0);
-            let of_this = study_sequence(network, sequence, index, &**loss, &mut scratch, &mut own)?;
-            for (sum, x) in sums.iter_mut().zip(of_this) {
-                *sum += x;
-            }
-            for (to, from) in gradient.iter_mut().zip(&own) {
-                *to += from;
-            }
+        let student = model.student().ok_or_else(|| lacking("student of demonstrations"))?;
+        if let Some((share, seed)) = self.dropout {
+            student.drop_patches(share, seed);
         }
+        let Piece { demonstration, steps } = &self.pieces[part];
+        let mut sums = LossSums::default();
+        sums[0] = student.study(demonstration, steps.clone(), self.burn_in, gradient);
         Ok(sums)
     }
-
-    /// The student of this agent's attention, which learns to attend to what the expert looks at, from demonstrations with
-    /// [gaze](DemonstrationPlan::gaze); it has the same parameters and learns others. `None` when there is none.
-    fn gaze_student(&self) -> Option<Box<dyn Student>> {
-        None
-    }
-
-    /// The student of this agent's sensors, which learns to tell them apart from what they show and what was done; it has the
-    /// same parameters and learns some of them. `None` when there is none.
-    fn names_student(&self) -> Option<Box<dyn Student>> {
-        None
-    }
-
-    /// A copy with separate scratch space.
-    fn boxed_clone(&self) -> Box<dyn Student>;
 }

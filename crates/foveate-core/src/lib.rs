@@ -5,10 +5,8 @@
 //! * [`Policy`]: maps observations to actions. What it attended to, its [`Attention`], is part of every
 //!   [`Decision`].
 //! * [`Evolver`]: an evolution strategy with an `ask` and `tell` interface.
-//! * [`Student`]: a policy whose controller learns by gradients from an expert's [`Demonstration`]s.
-//! * [`ValueNetwork`]: the values of a policy's actions, with gradients, for learners from transitions.
-//! * [`ActorCritic`]: the distribution of a policy's actions and its estimate of the value, with gradients, for policy
-//!   gradients.
+//! * [`Model`]: what learners by gradients need of an agent: [`Outputs`] of observations with their gradient, a [`Student`] of an
+//!   expert's [`Demonstration`]s, gradients through a world; [`GradientParts`], added in a fixed order.
 //! * [`Learner`]: requests work, and learns from its results.
 //! * [`Executor`]: runs [`Work`] and returns [`Experience`]: threads, a cluster, a GPU.
 //! * [`Registry`]: worlds, agents, learners and shifts by name, including those of other crates.
@@ -22,7 +20,6 @@
 //! **Invariant:** this crate uses no file, socket, thread, clock or environment variable.
 
 mod action;
-mod actor_critic;
 mod attention;
 mod derivatives;
 mod env;
@@ -35,6 +32,7 @@ pub mod hint;
 mod image;
 mod imitate;
 mod learner;
+mod model;
 pub mod near;
 mod observation;
 mod opened;
@@ -47,13 +45,8 @@ pub mod statistics;
 mod tensor;
 mod threads;
 mod transitions;
-mod values;
 
 pub use action::{Action, ActionBuf, ActionSpace};
-pub use actor_critic::{
-    ActionDistribution, ActorCritic, LastStep, LossSums, Predictions, Sequence, SequenceLoss,
-    SequenceScratch, study_sequence,
-};
 pub use attention::{Attention, PatchGrid, Selected, Tokens, rank_by_importance};
 pub use derivatives::{
     DifferentiatedEpisode, DifferentiatingActor, StepDerivatives, StepEnds, ThroughWorld, Windows,
@@ -67,10 +60,12 @@ pub use executor::{
 };
 pub use grid_view::{CellPlace, GridObject, GridView, StateEdit, ViewCell};
 pub use image::{Image, ImageBuf};
-pub use imitate::{
-    Demonstration, DemonstrationPlan, GazePoint, Piece, Student, StudyInputs, no_actor_critic,
-};
+pub use imitate::{Demonstration, DemonstrationPlan, GazePoint, Piece, Pieces, Student, StudyInputs};
 pub use learner::{Episodes, LearnError, Learner, StopRequest};
+pub use model::{
+    ActionDistribution, Distributed, GradientParts, LastStep, LossSums, MOST_AT_ONCE, Model, OutputKind,
+    Outputs, PartScratch, Predictions, Taught, add_gradients, add_learnt, lacking,
+};
 pub use observation::{
     DEPTH, Grid, GridBuf, IMAGE, Observation, ObservationBuf, ObservationSpace, PRESENT, Parts, PixelShape,
     Pixels, PixelsBuf, SENSORS,
@@ -87,4 +82,3 @@ pub use seed::{Rng, Seed};
 pub use tensor::{StateDict, StateError, StateReader, Tensor, TensorData};
 pub use threads::{Parallel, Threads};
 pub use transitions::{Transition, TransitionRecorder, Unroll};
-pub use values::ValueNetwork;

@@ -118,7 +118,7 @@ pub trait Policy: Send + Sync {
     }
 
     /// Appends the recurrent state to `state`, for learners that start in the middle of an episode, see
-    /// [`ActorCritic::memory_len`](crate::ActorCritic::memory_len). The default, of a policy whose learners need none, appends
+    /// [`Outputs::memory_len`](crate::Outputs::memory_len). The default, of a policy whose learners need none, appends
     /// nothing.
     fn recurrent_state(&self, memory: &Self::Memory, state: &mut Vec<f32>) {
         let _ = (memory, state);

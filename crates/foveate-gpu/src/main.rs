@@ -17,7 +17,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::{Args, Parser, Subcommand};
 use foveate_agents::registry::{AgentConfig as _, Init};
 use foveate_agents::s3ta::{S3taConfig, S3taStudent};
-use foveate_core::{ActorCritic as _, Env, Seed, StateDict, Student as _, Tensor};
+use foveate_core::{Env, Model as _, Outputs as _, Seed, StateDict, Tensor};
 use foveate_envs::registry::EnvRequest;
 use foveate_gpu::cuda::{Cuda, Precision};
 use foveate_gpu::device::{Device, Memory};

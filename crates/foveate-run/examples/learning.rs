@@ -19,7 +19,7 @@ use foveate_agents::registry::{AgentConfig, Init};
 use foveate_agents::relational::agent::RelationalStudent;
 use foveate_agents::relational::classifier::{ClassifierConfig, ClassifierNetwork, ClassifierStudent};
 use foveate_agents::relational::{Divisor, QNetworkConfig, Scores};
-use foveate_core::{Action, Demonstration, Observation, Seed, Student, ValueNetwork};
+use foveate_core::{Action, Demonstration, Model, Observation, Outputs, Predictions, Seed, Student};
 use foveate_envs::minigrid::DESCRIPTORS;
 use foveate_envs::registry::EnvRequest;
 use foveate_kernels::Level;
@@ -133,7 +133,10 @@ fn values(case: &Case, folder: &Path) -> Result<(f64, f64), Box<dyn Error>> {
     let target_params = config.initial_params(Init::Torch, Seed::root(2));
     let mut online = RelationalStudent::new(config.clone())?;
     let mut target = online.clone();
-    let choices = online.choices();
+    let choices = config.actions;
+    let [before, after] =
+        [&batch.before, &batch.after].map(|codes| codes.iter().map(|&x| f32::from(x)).collect::<Vec<_>>());
+    let mut seen = Predictions::default();
     let write = |what: &str, numbers: &[f32]| write(folder, name, what, &bytes(numbers));
     for (what, bytes) in [("before", &batch.before), ("after", &batch.after), ("actions", &batch.actions)] {
         self::write(folder, name, what, bytes)?;
@@ -154,14 +157,16 @@ fn values(case: &Case, folder: &Path) -> Result<(f64, f64), Box<dyn Error>> {
         target.set_params(&target_params)?;
         chosen.clear();
         if *rule == Rule::Standard {
-            chosen.extend(online.values_alone(&batch.after).chunks_exact(choices).map(best));
+            online.follow(&after, &mut seen);
+            chosen.extend(seen.outputs.chunks_exact(choices).map(best));
         }
         values.clear();
-        values.extend_from_slice(online.values(&batch.before));
+        values.extend_from_slice(&online.forward(1, &before, &[]).outputs);
         if *rule == Rule::Book {
             chosen.extend(values.chunks_exact(choices).map(best));
         }
-        let beyond = target.values_alone(&batch.after);
+        target.follow(&after, &mut seen);
+        let beyond = &seen.outputs;
         slopes.fill(0.0);
         let mut loss = 0.0;
         for (i, &choice) in chosen.iter().enumerate() {
@@ -171,7 +176,7 @@ fn values(case: &Case, folder: &Path) -> Result<(f64, f64), Box<dyn Error>> {
             slopes[at] = 2.0 * error / *count as f32;
         }
         gradient.fill(0.0);
-        online.backward(&slopes, &mut gradient);
+        online.backward(&slopes, &[], &mut gradient);
         if first.is_none() {
             first = Some((loss, gradient.clone()));
         }

@@ -31,11 +31,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let env = worlds::make(config.env.request()?)?;
     let (name, settings) = (&config.agent.name, config.agent.settings()?);
     let fresh = initial::fresh(&config.recipe.init, name, &settings)?;
-    let student = registry::student(name, &settings)?;
+    let model = registry::model(name, &settings)?;
     let agent = config.agent.build()?;
     let mut workers = Workers::new(&*env, &*agent, 1, Stop::default());
     let clock = ProcessCpu::start();
-    let mut training = Training::new(config.recipe, config.seed, fresh, Some(student))?;
+    let mut training = Training::new(config.recipe, config.seed, fresh, Some(model))?;
     let (mut done, mut episodes, mut acting) = (0, 0, 0.0);
     while done < steps {
         let Some(work) = training.work() else { break };

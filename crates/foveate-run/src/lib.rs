@@ -28,7 +28,7 @@ pub mod job_cost;
 pub mod lock;
 pub mod npy;
 pub mod npz;
-pub mod parallel_student;
+pub mod parallel_model;
 pub mod pictures;
 mod pool;
 pub mod progress;

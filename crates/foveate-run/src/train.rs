@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use foveate_agents::registry;
 use foveate_core::hint::Setting;
-use foveate_core::{Agent, Env, EnvError, StepDerivatives, Student, TensorShape};
+use foveate_core::{Agent, Env, EnvError, Model, StepDerivatives, TensorShape};
 use foveate_train::{Event, LearnsFrom, Recipe, Selection, Training};
 
 use crate::checkpoint::RunFolder;
@@ -27,7 +27,7 @@ use crate::cost::Cost;
 use crate::error::RunError;
 use crate::fit;
 use crate::initial;
-use crate::parallel_student::ParallelStudent;
+use crate::parallel_model::ParallelModel;
 use crate::progress::{Note, RunName, TrainObserver, count_steps};
 use crate::suggest;
 use crate::teacher;
@@ -196,9 +196,10 @@ impl Parts {
         fits(0)?;
         let agent = agent_section.build()?;
         let fresh = initial::fresh(&recipe.init, &name, &settings)?;
-        let student = taught(config, &*env, &settings, threads)?;
+        let mut model = taught(config, &*env, &settings, threads)?;
         // A picture's bytes count as so many numbers.
-        fits(student.as_ref().map_or(0, |s| s.inputs() + s.actions() + s.picture().div_ceil(4)))?;
+        let student = model.as_mut().and_then(|model| model.student());
+        fits(student.map_or(0, |s| s.inputs() + s.actions() + s.picture().div_ceil(4)))?;
         let save: SaveWeights = Box::new(move |weights, generation| {
             Ok(AgentFile::new(&name, &settings, weights.to_vec())?
                 .made_for(&world)
@@ -207,7 +208,7 @@ impl Parts {
         });
         Ok(Parts {
             env,
-            training: Training::new(recipe.clone(), seed, fresh, student)?,
+            training: Training::new(recipe.clone(), seed, fresh, model)?,
             title: format!(
                 "{} learns {} (picture {}, seed {seed})",
                 agent_section.name, env_section.id, env_section.picture
@@ -278,8 +279,8 @@ fn taught(
     env: &dyn Env,
     settings: &serde_json::Value,
     threads: usize,
-) -> Result<Option<Box<dyn Student>>, RunError> {
-    if !config.recipe.needs_student() {
+) -> Result<Option<Box<dyn Model>>, RunError> {
+    if !config.recipe.needs_model() {
         return Ok(None);
     }
     let [imitates, derives] =
@@ -299,7 +300,7 @@ fn taught(
     if derives {
         env.derivatives(&action, &mut StepDerivatives::default())?;
     }
-    Ok(Some(Box::new(ParallelStudent::new(registry::student(&config.agent.name, settings)?, threads))))
+    Ok(Some(Box::new(ParallelModel::new(registry::model(&config.agent.name, settings)?, threads))))
 }
 
 /// What to do in the world `id` without an expert; `env` is what its error calls it.

@@ -5,14 +5,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use foveate_agents::registry::{Init, initial_params, make, student};
+use foveate_agents::registry::{self, Init, initial_params, make};
 use foveate_core::episode::{Episode, EpisodeRules};
 use foveate_core::{
-    Agent, Demonstration, EpisodeResult, Executor, Experience, ObservationBuf, Piece, Population, Purpose,
-    Record, RolloutJob, Seed, Student, Work, run_episode,
+    Agent, Demonstration, EpisodeResult, Executor, Experience, GradientParts, LossSums, Model,
+    ObservationBuf, Piece, Pieces, Population, Purpose, Record, RolloutJob, Seed, Work, add_gradients,
+    run_episode,
 };
 use foveate_envs::registry::EnvRequest;
-use foveate_run::parallel_student::ParallelStudent;
+use foveate_run::parallel_model::ParallelModel;
 use foveate_run::stress::fitting_shifts;
 use foveate_run::workers::{Stop, Workers};
 use foveate_run::worlds;
@@ -120,7 +121,7 @@ fn rollouts() {
 }
 
 fn gradients() {
-    let learner = student("attention-agent", &Value::Null).expect("it exists");
+    let model = || registry::model("attention-agent", &Value::Null).expect("it exists");
     let params = initial_params("attention-agent", &Value::Null, Init::Torch, Seed::root(1))
         .expect("the defaults are good");
     let demonstration = Arc::new(Demonstration {
@@ -129,21 +130,21 @@ fn gradients() {
         steps: 60,
         ..Demonstration::default()
     });
-    let pieces: Vec<Piece> =
+    let pieces =
         (0..24).map(|i| Piece { demonstration: Arc::clone(&demonstration), steps: i..i + 30 }).collect();
+    let parts: Arc<dyn GradientParts> = Arc::new(Pieces { pieces, burn_in: 10, dropout: None });
     let mut gradient = vec![0.0; params.len()];
-    let mut errors = vec![];
-    let mut update = |group: &mut dyn Student| {
+    let mut update = |group: &mut dyn Model| {
         group.set_params(&params).expect("the right count");
-        group.study_all(&pieces, 10, &mut gradient, &mut errors).expect("fine");
-        assert!(errors.iter().all(|&error| error > 0.0));
+        let mut receive = |sums: &LossSums| assert!(sums[0] > 0.0);
+        add_gradients(group, &parts, &mut gradient, &mut receive).expect("fine");
     };
-    let mut alone = ParallelStudent::new(learner, 1);
+    let mut alone = ParallelModel::new(model(), 1);
     assert!(count(|| update(&mut alone)) > 0, "the first update makes room");
     for _ in 0..3 {
         assert_eq!(count(|| update(&mut alone)), 0);
     }
-    let mut group = ParallelStudent::new(student("attention-agent", &Value::Null).expect("it"), 3);
+    let mut group = ParallelModel::new(model(), 3);
     assert!(count(|| update(&mut group)) > 0, "the first update begins threads");
     // A thread allocates when it gets its first segment, which may be late on a busy machine; after that,
     // nothing.

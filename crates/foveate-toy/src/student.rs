@@ -2,9 +2,12 @@
 
 use std::ops::Range;
 
+use std::sync::Arc;
+
 use foveate_core::{
-    ActionDistribution, ActorCritic, Demonstration, DifferentiatedEpisode, Observation, Piece, PolicyError,
-    Predictions, Student, ThroughWorld, ValueNetwork, Windows,
+    ActionDistribution, Demonstration, DifferentiatedEpisode, Distributed, GradientParts, LastStep, LossSums,
+    Model, Observation, OutputKind, Outputs, PartScratch, PolicyError, Predictions, Student, Taught,
+    ThroughWorld, Windows,
 };
 
 /// A student whose gradient is a formula: `action = Σ wᵢ · inputᵢ + r · (last action)`.
@@ -19,10 +22,11 @@ pub struct ToyStudent {
     breaks: Breaks,
     /// Whether it is the student of an attention, which answers with the places that an expert looks at.
     gazes: bool,
-    /// The numbers and the values of the last batch, see [`ValueNetwork`].
+    /// Whether outputs are values of choices, in place of a policy.
+    values: bool,
+    /// The numbers of the last batch, see [`Outputs`].
     seen: Vec<f32>,
-    values: Vec<f32>,
-    /// Those of the last batch, see [`ActorCritic`].
+    /// Of the last batch.
     predictions: Predictions,
 }
 
@@ -47,8 +51,8 @@ impl ToyStudent {
             picture: 0,
             breaks: Breaks::Never,
             gazes: false,
+            values: false,
             seen: vec![],
-            values: vec![],
             predictions: Predictions::default(),
         }
     }
@@ -64,6 +68,12 @@ impl ToyStudent {
     #[must_use]
     pub fn seeing(self, len: usize) -> Self {
         ToyStudent { picture: len, ..self }
+    }
+
+    /// Its outputs are the values of choices, in place of a policy.
+    #[must_use]
+    pub fn valuing(self) -> Self {
+        ToyStudent { values: true, ..self }
     }
 
     /// Panics at demonstrations of one step, and leaves wrong weights behind.
@@ -102,19 +112,7 @@ impl Default for ToyStudent {
     }
 }
 
-impl Student for ToyStudent {
-    fn inputs(&self) -> usize {
-        self.inputs
-    }
-
-    fn picture(&self) -> usize {
-        self.picture
-    }
-
-    fn actions(&self) -> usize {
-        1
-    }
-
+impl Model for ToyStudent {
     fn learns(&self) -> Range<usize> {
         0..self.inputs + usize::from(self.recurrent || self.gazes)
     }
@@ -126,6 +124,68 @@ impl Student for ToyStudent {
         }
         self.params.copy_from_slice(flat);
         Ok(())
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Model> {
+        Box::new(self.clone())
+    }
+
+    fn outputs(&mut self) -> Option<&mut dyn Outputs> {
+        Some(self)
+    }
+
+    fn student(&mut self) -> Option<&mut dyn Student> {
+        Some(self)
+    }
+
+    /// A student without inputs of which the first parameter learns how far to the right the expert looks.
+    fn taught(&self, what: Taught) -> Option<Box<dyn Model>> {
+        if what != Taught::Gaze {
+            return None;
+        }
+        (self.picture > 0).then(|| {
+            let student = ToyStudent { gazes: true, ..ToyStudent::linear(0, self.params.len()) };
+            Box::new(student.seeing(self.picture)) as Box<dyn Model>
+        })
+    }
+
+    fn distributed(&mut self) -> Option<&mut dyn Distributed> {
+        if self.breaks == Breaks::AtUpdates { Some(self) } else { None }
+    }
+
+    /// For a student without memory.
+    fn study_world(
+        &mut self,
+        episode: &DifferentiatedEpisode,
+        windows: &Windows<'_>,
+        gradient: &mut [f32],
+    ) -> Result<f64, PolicyError> {
+        let mut world = ThroughWorld::new(episode, *windows, vec![1.0])?;
+        let mut next = vec![];
+        for t in (0..episode.steps).rev() {
+            let mut pull = [0.0];
+            world.pull(t, &next, &mut pull);
+            let inputs = &episode.inputs[t * self.inputs..][..self.inputs];
+            for (gradient, input) in gradient.iter_mut().zip(inputs) {
+                *gradient += pull[0] * input;
+            }
+            next = self.params[..episode.numbers()].iter().map(|w| pull[0] * w).collect();
+        }
+        Ok(windows.returns(episode))
+    }
+}
+
+impl Student for ToyStudent {
+    fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    fn picture(&self) -> usize {
+        self.picture
+    }
+
+    fn actions(&self) -> usize {
+        1
     }
 
     fn study(
@@ -173,109 +233,29 @@ impl Student for ToyStudent {
         }
         sum
     }
-
-    fn study_all(
-        &mut self,
-        pieces: &[Piece],
-        burn_in: usize,
-        gradient: &mut [f32],
-        errors: &mut Vec<f64>,
-    ) -> Result<(), PolicyError> {
-        errors.clear();
-        for (index, Piece { demonstration, steps }) in pieces.iter().enumerate() {
-            if self.breaks == Breaks::AtUpdates && index == 1 {
-                return Err(PolicyError::Study { piece: 1, why: "it broke".into() });
-            }
-            errors.push(self.study(demonstration, steps.clone(), burn_in, gradient));
-        }
-        Ok(())
-    }
-
-    /// For a student without memory.
-    fn study_world(
-        &mut self,
-        episode: &DifferentiatedEpisode,
-        windows: &Windows<'_>,
-        gradient: &mut [f32],
-    ) -> Result<f64, PolicyError> {
-        let mut world = ThroughWorld::new(episode, *windows, vec![1.0])?;
-        let mut next = vec![];
-        for t in (0..episode.steps).rev() {
-            let mut pull = [0.0];
-            world.pull(t, &next, &mut pull);
-            let inputs = &episode.inputs[t * self.inputs..][..self.inputs];
-            for (gradient, input) in gradient.iter_mut().zip(inputs) {
-                *gradient += pull[0] * input;
-            }
-            next = self.params[..episode.numbers()].iter().map(|w| pull[0] * w).collect();
-        }
-        Ok(windows.returns(episode))
-    }
-
-    fn value_network(&mut self) -> Option<&mut dyn ValueNetwork> {
-        Some(self)
-    }
-
-    fn actor_critic(&mut self) -> Option<&mut dyn ActorCritic> {
-        Some(self)
-    }
-
-    /// A student without inputs of which the first parameter learns how far to the right the expert looks.
-    fn gaze_student(&self) -> Option<Box<dyn Student>> {
-        (self.picture > 0).then(|| {
-            let student = ToyStudent { gazes: true, ..ToyStudent::linear(0, self.params.len()) };
-            Box::new(student.seeing(self.picture)) as Box<dyn Student>
-        })
-    }
-
-    fn boxed_clone(&self) -> Box<dyn Student> {
-        Box::new(self.clone())
-    }
 }
 
-/// For observations of one number x: the value of choice i is `wᵢ x`, for as many choices as there are inputs.
-impl ValueNetwork for ToyStudent {
-    fn encoded_len(&self) -> usize {
-        4
-    }
-
-    fn encode(&self, observation: Observation<'_>, codes: &mut Vec<u8>) -> Result<(), PolicyError> {
-        let Some(&[x]) = observation.numbers() else {
-            let (wanted, given) = ("1 number".into(), observation.describe());
-            return Err(PolicyError::ObservationShape { wanted, given });
-        };
-        codes.extend(x.to_le_bytes());
-        Ok(())
-    }
-
-    fn choices(&self) -> usize {
-        self.inputs
-    }
-
-    fn values(&mut self, codes: &[u8]) -> &[f32] {
-        let ToyStudent { params, inputs, seen, values, .. } = self;
-        let (numbers, rest) = codes.as_chunks();
-        assert!(rest.is_empty(), "four bytes for each observation");
-        *seen = numbers.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
-        *values = seen.iter().flat_map(|x| params[..*inputs].iter().map(move |w| w * x)).collect();
-        values
-    }
-
-    fn backward(&mut self, d_values: &[f32], gradient: &mut [f32]) {
-        for (x, d_values) in self.seen.iter().zip(d_values.chunks_exact(self.inputs)) {
-            gradient.iter_mut().zip(d_values).for_each(|(to, d)| *to += d * x);
+/// For observations of one number x: the output of choice i is `wᵢ x`, for as many choices as there are inputs. The value of
+/// the state is their sum, unless the outputs are values themselves.
+impl Outputs for ToyStudent {
+    fn kind(&self) -> OutputKind {
+        if self.values {
+            OutputKind::Values(self.inputs)
+        } else {
+            OutputKind::Policy(ActionDistribution::Choices(self.inputs))
         }
     }
-}
 
-/// For observations of one number x: the output of choice i is `wᵢ x`, for as many choices as there are inputs, and the value
-/// is their sum.
-impl ActorCritic for ToyStudent {
     fn encoded_len(&self) -> usize {
         1
     }
 
-    fn encode(&self, observation: Observation<'_>, codes: &mut Vec<f32>) -> Result<(), PolicyError> {
+    fn encode(
+        &self,
+        _: LastStep<'_>,
+        observation: Observation<'_>,
+        codes: &mut Vec<f32>,
+    ) -> Result<(), PolicyError> {
         let Some(&[x]) = observation.numbers() else {
             let (wanted, given) = ("1 number".into(), observation.describe());
             return Err(PolicyError::ObservationShape { wanted, given });
@@ -284,29 +264,38 @@ impl ActorCritic for ToyStudent {
         Ok(())
     }
 
-    fn distribution(&self) -> ActionDistribution {
-        ActionDistribution::Choices(self.inputs)
-    }
-
-    fn follow(&mut self, inputs: &[f32], predictions: &mut Predictions) {
-        let weights = &self.params[..self.inputs];
-        predictions.outputs = inputs.iter().flat_map(|x| weights.iter().map(move |w| w * x)).collect();
-        predictions.values = inputs.iter().map(|x| weights.iter().sum::<f32>() * x).collect();
-    }
-
     fn forward(&mut self, _: usize, inputs: &[f32], _: &[f32]) -> &Predictions {
-        self.seen = inputs.to_vec();
-        let mut predictions = std::mem::take(&mut self.predictions);
-        self.follow(inputs, &mut predictions);
-        self.predictions = predictions;
-        &self.predictions
+        let ToyStudent { params, seen, predictions, values, .. } = self;
+        let weights = &params[..self.inputs];
+        *seen = inputs.to_vec();
+        predictions.outputs = inputs.iter().flat_map(|x| weights.iter().map(move |w| w * x)).collect();
+        let of_state = inputs.iter().map(|x| weights.iter().sum::<f32>() * x);
+        predictions.values = if *values { vec![] } else { of_state.collect() };
+        predictions
     }
 
     fn backward(&mut self, d_outputs: &[f32], d_values: &[f32], gradient: &mut [f32]) {
-        let rows = self.seen.iter().zip(d_outputs.chunks_exact(self.inputs)).zip(d_values);
-        for ((x, d_outputs), d_value) in rows {
+        for (row, (x, d_outputs)) in self.seen.iter().zip(d_outputs.chunks_exact(self.inputs)).enumerate() {
+            let d_value = d_values.get(row).unwrap_or(&0.0);
             gradient.iter_mut().zip(d_outputs).for_each(|(to, d)| *to += (d + d_value) * x);
         }
+    }
+}
+
+/// Refuses the second part of every update.
+impl Distributed for ToyStudent {
+    fn add_gradients(
+        &mut self,
+        parts: &Arc<dyn GradientParts>,
+        gradient: &mut [f32],
+        receive: &mut dyn FnMut(&LossSums),
+    ) -> Result<(), PolicyError> {
+        if parts.count() > 1 {
+            return Err(PolicyError::Study { piece: 1, why: "it broke".into() });
+        }
+        gradient.fill(0.0);
+        receive(&parts.study(0, self, &mut PartScratch::default(), gradient)?);
+        Ok(())
     }
 }
 

@@ -16,7 +16,7 @@ const ENOUGH: usize = 8;
 pub fn warning(recipe: &Recipe, params: usize, workers: usize) -> Option<String> {
     let rollouts = |stage: &Stage| {
         let learner = stage.learner(&recipe.algorithm, 0).ok()?;
-        if learner.descriptor().learns_from.needs_student() {
+        if learner.descriptor().learns_from.needs_model() {
             return None;
         }
         let judges = stage.replay.as_ref().is_some_and(|replay| replay.judge == ReplayJudge::Mean);

@@ -1,99 +1,236 @@
-//! What learners by gradients have in common: the weights, Adam with gradients clipped to a norm, a moving average of the
-//! weights, and their part of a checkpoint.
+//! The weights of a learner by gradients: how they move, and their part of a checkpoint.
 
-use foveate_core::{
-    Episodes, Experience, LearnError, Population, Progress, Purpose, Record, Seed, StateDict, StateReader,
-    Student, Tensor, Work,
-};
-use foveate_evolve::{Optimizer, first_out_of_range};
-use foveate_learn::OptimizerConfig;
+use foveate_core::{LearnError, Model, Seed, StateDict, StateReader, Tensor};
+use foveate_evolve::first_out_of_range;
+use foveate_learn::{Clip, Optimizer, OptimizerConfig, optimizer};
 
-use crate::recipe::Fitness;
+use crate::learning::rounded;
 
-/// The weights of a learner by gradients, and how they move.
+/// Weights, and the optimiser that moves them against gradients.
 #[derive(Clone)]
-pub(crate) struct Descent {
+pub struct Descent {
+    /// What errors call the learner.
+    pub(crate) learner: &'static str,
     pub(crate) seed: Seed,
     pub(crate) generation: u64,
-    /// `[n_params]`: the weights at which gradients are computed.
-    pub(crate) current: Vec<f64>,
-    optimizer: Optimizer,
-    /// `[n_params]`: moving average of the weights over all updates.
-    pub(crate) average: Vec<f64>,
-    updates: u64,
-    /// Largest Euclidean norm of a gradient; infinite for any.
-    clip: f64,
+    /// Steps of the optimiser.
+    pub(crate) updates: u64,
+    /// The same when the round began.
+    begun: u64,
+    /// Counters of the learner's own that are saved with these.
+    pub(crate) counts: Vec<u64>,
+    weights: Weights,
+    average: Option<Average>,
+    clip: Clip,
+}
+
+/// The weights and the optimiser, which compute in one of two precisions: each learner keeps that of its first version, and
+/// with it its bits.
+#[derive(Clone)]
+enum Weights {
+    Double {
+        /// `[n_params]`
+        current: Vec<f64>,
+        optimizer: foveate_evolve::Optimizer,
+        /// `[n_params]`: scratch.
+        step: Vec<f64>,
+    },
+    Single {
+        /// `[n_params]`
+        params: Vec<f32>,
+        /// `[n_params]`: the same at the end of the last round.
+        current: Vec<f64>,
+        optimizer: Optimizer,
+        rate: f64,
+    },
+}
+
+/// A moving average of the weights over all updates.
+#[derive(Clone)]
+struct Average {
+    /// `[n_params]`
+    weights: Vec<f64>,
+    /// Share of the old average that an update keeps.
+    keep: f64,
+    /// Whether it is the result of learning.
+    counts: bool,
 }
 
 impl Descent {
-    /// Starts at `weights`; `learner` is its name, for errors. `optimizer` makes an optimiser of this many parameters.
+    /// Starts at `weights`, in double precision; `learner` is its name, for errors. `optimizer` makes an optimiser of this many
+    /// parameters. Gradients are clipped to a norm of 1, and the result is the average of the weights, of which an update keeps
+    /// the share `averaging`.
     ///
     /// # Errors
-    /// When `weights` are empty, not finite or not of the student's size.
-    pub(crate) fn new(
-        learner: &str,
+    /// When `weights` are empty, not finite or not of the model's size.
+    pub(crate) fn double(
+        learner: &'static str,
         weights: Vec<f64>,
         seed: Seed,
-        student: &mut dyn Student,
-        optimizer: impl FnOnce(usize) -> Optimizer,
+        model: &mut dyn Model,
+        optimizer: impl FnOnce(usize) -> foveate_evolve::Optimizer,
+        averaging: f64,
     ) -> Result<Self, LearnError> {
-        check_start(learner, &weights, student)?;
-        Ok(Descent {
-            seed,
-            generation: 0,
-            average: weights.clone(),
-            optimizer: optimizer(weights.len()),
-            updates: 0,
-            current: weights,
-            clip: 1.0,
-        })
+        check_start(learner, &weights, model)?;
+        let average = Average { weights: weights.clone(), keep: averaging, counts: true };
+        let (optimizer, step) = (optimizer(weights.len()), vec![0.0; weights.len()]);
+        let weights = Weights::Double { current: weights, optimizer, step };
+        Ok(Descent::of(learner, seed, weights, Some(average)).with_clip(Clip::Norm(1.0)))
     }
 
-    /// The same with gradients clipped to another norm than 1; 0 for not at all.
-    #[must_use]
-    pub(crate) fn with_clip(self, clip: f64) -> Self {
-        Descent { clip: if clip > 0.0 { clip } else { f64::INFINITY }, ..self }
-    }
-
-    /// The work of a round, see [`work`].
-    pub(crate) fn work(&self, episodes: &Episodes<'_>, record: Record) -> Work {
-        work(&self.current, episodes, record)
-    }
-
-    /// The returns of a round, see [`returns`].
+    /// Starts at `weights`, in single precision, with the step size `rate`.
     ///
     /// # Errors
-    /// Those of [`returns`].
-    pub(crate) fn returns(&self, learner: &str, experience: &Experience) -> Result<Vec<f64>, LearnError> {
-        returns(learner, self.generation, experience)
+    /// When `weights` are empty, not finite or not of the model's size.
+    pub(crate) fn single(
+        learner: &'static str,
+        weights: &[f64],
+        seed: Seed,
+        model: &mut dyn Model,
+        optimizer: OptimizerConfig,
+        rate: f64,
+    ) -> Result<Self, LearnError> {
+        check_start(learner, weights, model)?;
+        let params = rounded(weights);
+        let optimizer = Optimizer::new(optimizer, params.len());
+        let weights = Weights::Single { current: widened(&params), params, optimizer, rate };
+        Ok(Descent::of(learner, seed, weights, None))
     }
 
-    /// A step of Adam against the mean of `count` gradients, whose sum is `gradient`. `step` (`[n_params]`) is scratch
-    /// space; `averaging` is the share of the old average that is kept. Returns the norm of the mean before it was clipped.
-    pub(crate) fn step(&mut self, gradient: &[f32], count: usize, averaging: f64, step: &mut [f64]) -> f64 {
-        let scale = 1.0 / count.max(1) as f64;
-        for (step, &g) in step.iter_mut().zip(gradient) {
-            *step = -f64::from(g) * scale;
+    fn of(learner: &'static str, seed: Seed, weights: Weights, average: Option<Average>) -> Self {
+        let (generation, updates, begun, counts) = (0, 0, 0, vec![]);
+        let clip = Clip::Norm(f64::INFINITY);
+        Descent { learner, seed, generation, updates, begun, counts, weights, average, clip }
+    }
+
+    /// The same with another bound of gradients.
+    #[must_use]
+    pub(crate) fn with_clip(self, clip: Clip) -> Self {
+        Descent { clip, ..self }
+    }
+
+    /// The same with an average of the weights, of which an update keeps the share `averaging`; above 0, the average is the
+    /// result.
+    #[must_use]
+    pub(crate) fn with_average(self, averaging: f64) -> Self {
+        let average = Average { weights: self.centre().to_vec(), keep: averaging, counts: averaging > 0.0 };
+        Descent { average: Some(average), ..self }
+    }
+
+    /// Replaces the step size, the bound of gradients and the numbers among the settings of an optimiser in single precision.
+    pub(crate) fn set(&mut self, new_rate: f64, clip: Clip, config: OptimizerConfig) {
+        self.clip = clip;
+        if let Weights::Single { optimizer, rate, .. } = &mut self.weights {
+            optimizer.set_config(config);
+            *rate = new_rate;
         }
-        let length = step.iter().map(|x| x * x).sum::<f64>().sqrt();
-        if length > self.clip {
-            for x in &mut *step {
-                *x = *x / length * self.clip;
+    }
+
+    /// The weights at which gradients are computed, as they were at the end of the last round.
+    pub(crate) fn centre(&self) -> &[f64] {
+        let (Weights::Double { current, .. } | Weights::Single { current, .. }) = &self.weights;
+        current
+    }
+
+    /// The result of learning: the average, or the weights.
+    pub(crate) fn weights(&self) -> &[f64] {
+        self.average.as_ref().filter(|average| average.counts).map_or(self.centre(), |it| &it.weights)
+    }
+
+    /// The weights in single precision, of a descent that computes in it.
+    ///
+    /// # Panics
+    /// When it computes in double precision.
+    pub(crate) fn params(&self) -> &[f32] {
+        let Weights::Single { params, .. } = &self.weights else { unreachable!("made in single precision") };
+        params
+    }
+
+    /// Number of weights.
+    pub(crate) fn len(&self) -> usize {
+        self.centre().len()
+    }
+
+    /// An error of the update that is due.
+    pub(crate) fn diverged(&self, what: impl std::fmt::Display) -> LearnError {
+        let what = format!("{}: {what}", self.place());
+        LearnError::Diverged { generation: self.generation, what }
+    }
+
+    /// What errors call the update that is due.
+    pub(crate) fn place(&self) -> String {
+        format!("update {} (batch {} of the round)", self.updates, self.updates - self.begun)
+    }
+
+    /// Gives the weights to `model`.
+    ///
+    /// # Errors
+    /// When no gradient can be computed at them.
+    pub(crate) fn give_to(&self, model: &mut dyn Model) -> Result<(), LearnError> {
+        match &self.weights {
+            Weights::Double { current, .. } => model.set_params(&rounded(current)),
+            Weights::Single { params, .. } => model.set_params(params),
+        }
+        .map_err(|error| self.diverged(error))
+    }
+
+    /// A step against the mean of `count` gradients, whose sum is `gradient`, at which the loss is `loss`. Returns the norm of the
+    /// mean before it was clipped.
+    ///
+    /// # Errors
+    /// When the loss, the norm or a weight is not finite.
+    pub(crate) fn step(&mut self, loss: f64, count: usize, gradient: &mut [f32]) -> Result<f64, LearnError> {
+        if !loss.is_finite() {
+            return Err(self.diverged(format!("the loss is {loss}")));
+        }
+        let norm = match &mut self.weights {
+            Weights::Double { step, .. } => {
+                let scale = 1.0 / count.max(1) as f64;
+                for (step, &g) in step.iter_mut().zip(&*gradient) {
+                    *step = -f64::from(g) * scale;
+                }
+                step.iter().map(|x| x * x).sum::<f64>().sqrt()
+            }
+            Weights::Single { .. } => optimizer::norm(gradient),
+        };
+        if !norm.is_finite() {
+            return Err(self.diverged(format!("the norm of the gradient is {norm}")));
+        }
+        match &mut self.weights {
+            Weights::Double { current, optimizer, step } => {
+                if let Clip::Norm(clip) = self.clip
+                    && norm > clip
+                {
+                    for x in &mut *step {
+                        *x = *x / norm * clip;
+                    }
+                }
+                optimizer.step(step, current);
+            }
+            Weights::Single { params, optimizer, rate, .. } => {
+                self.clip.apply(norm, gradient);
+                optimizer.step(*rate, gradient, params);
+                let broken = params.iter().copied().enumerate().find(|(_, x)| !x.is_finite());
+                if let Some((parameter, value)) = broken {
+                    return Err(self.diverged(format!("the weight of parameter {parameter} is {value}")));
+                }
             }
         }
-        self.optimizer.step(step, &mut self.current);
         self.updates += 1;
-        // In the first updates the average weighs all weights equally.
-        let keep = averaging.min(1.0 - 1.0 / self.updates as f64);
-        for (average, &weight) in self.average.iter_mut().zip(&self.current) {
-            *average = keep * *average + (1.0 - keep) * weight;
+        if let Some(Average { weights, keep, .. }) = &mut self.average {
+            // In the first updates the average weighs all weights equally.
+            let keep = keep.min(1.0 - 1.0 / self.updates as f64);
+            let mix = |average: &mut f64, weight: f64| *average = keep * *average + (1.0 - keep) * weight;
+            match &self.weights {
+                Weights::Double { current, .. } => {
+                    weights.iter_mut().zip(current).for_each(|(average, &weight)| mix(average, weight));
+                }
+                Weights::Single { params, .. } => {
+                    weights.iter_mut().zip(params).for_each(|(average, &x)| mix(average, f64::from(x)));
+                }
+            }
         }
-        length
-    }
-
-    /// Makes the weights unusable, because no gradient can be computed at them; [`Descent::check`] then says so.
-    pub(crate) fn give_up(&mut self) {
-        self.current.fill(f64::NAN);
+        Ok(norm)
     }
 
     /// Checks that the weights are within their range.
@@ -101,7 +238,9 @@ impl Descent {
     /// # Errors
     /// [`LearnError::Diverged`].
     pub(crate) fn check(&self) -> Result<(), LearnError> {
-        match first_out_of_range(&self.current) {
+        // In single precision every update is checked.
+        let Weights::Double { current, .. } = &self.weights else { return Ok(()) };
+        match first_out_of_range(current) {
             None => Ok(()),
             Some((parameter, value)) => {
                 let what = format!("the weight of parameter {parameter} is {value}");
@@ -110,23 +249,43 @@ impl Descent {
         }
     }
 
-    /// Ends a round with these returns.
-    pub(crate) fn end_round(&mut self, fitness: Fitness, returns: &[f64]) -> Progress {
+    /// Begins a round.
+    pub(crate) const fn begin_round(&mut self) {
+        self.begun = self.updates;
+    }
+
+    /// Ends a round.
+    pub(crate) fn end_round(&mut self) {
         self.generation += 1;
-        progress(self.generation, fitness, returns)
+        if let Weights::Single { params, current, .. } = &mut self.weights {
+            *current = widened(params);
+        }
     }
 
     /// Its part of the state; `settings` are those of the learner as numbers.
     pub(crate) fn state(&self, settings: Vec<f64>) -> StateDict {
+        let Descent { seed, generation, updates, counts, weights, average, .. } = self;
         let mut state = StateDict::from([
-            ("mean".into(), Tensor::from(self.current.clone())),
-            ("generation".into(), Tensor::from(vec![self.generation])),
-            ("seed".into(), Tensor::from(vec![self.seed.value()])),
             ("settings".into(), Tensor::from(settings)),
-            ("average".into(), Tensor::from(self.average.clone())),
-            ("updates".into(), Tensor::from(vec![self.updates])),
+            ("seed".into(), Tensor::from(vec![seed.value()])),
         ]);
-        self.optimizer.save(&mut state);
+        if let Some(average) = average {
+            state.insert("average".into(), Tensor::from(average.weights.clone()));
+        }
+        match weights {
+            Weights::Double { current, optimizer, .. } => {
+                state.insert("mean".into(), Tensor::from(current.clone()));
+                state.insert("generation".into(), Tensor::from(vec![*generation]));
+                state.insert("updates".into(), Tensor::from(vec![*updates]));
+                optimizer.save(&mut state);
+            }
+            Weights::Single { params, optimizer, .. } => {
+                let counts = [&[*generation, *updates], &counts[..]].concat();
+                state.insert("params".into(), Tensor::from(params.clone()));
+                state.insert("counts".into(), Tensor::from(counts));
+                state.extend(optimizer.state());
+            }
+        }
         state
     }
 
@@ -134,88 +293,56 @@ impl Descent {
     ///
     /// # Errors
     /// When something is missing, does not fit, or was made with other settings or another seed.
-    pub(crate) fn restored(&self, saved: StateReader<'_>, settings: &[f64]) -> Result<Self, LearnError> {
-        check_saved(saved, settings, self.seed)?;
-        Ok(Descent {
-            seed: self.seed,
-            current: saved.f64s("mean", self.current.len())?.to_vec(),
-            generation: saved.counters("generation", 1)?[0],
-            optimizer: self.optimizer.restored(saved)?,
-            average: saved.f64s("average", self.average.len())?.to_vec(),
-            updates: saved.counters("updates", 1)?[0],
-            clip: self.clip,
-        })
-    }
-}
-
-/// Weights in single precision with an optimiser of `foveate-learn`, of a learner whose rounds undo themselves when they fail.
-#[derive(Clone)]
-pub(crate) struct Learnt {
-    pub(crate) generation: u64,
-    pub(crate) updates: u64,
-    /// `[n_params]`
-    pub(crate) params: Vec<f32>,
-    pub(crate) optimizer: foveate_learn::Optimizer,
-}
-
-impl Learnt {
-    /// Before the first round.
-    pub(crate) fn new(weights: &[f64], optimizer: OptimizerConfig) -> Self {
-        let params = rounded(weights);
-        let optimizer = foveate_learn::Optimizer::new(optimizer, params.len());
-        Learnt { generation: 0, updates: 0, params, optimizer }
-    }
-
-    /// The weights in double precision.
-    pub(crate) fn weights(&self) -> Vec<f64> {
-        self.params.iter().map(|&weight| f64::from(weight)).collect()
-    }
-
-    /// The state; `settings` are those of the learner as numbers.
-    pub(crate) fn state(&self, settings: Vec<f64>, seed: Seed) -> StateDict {
-        let mut state = StateDict::from([
-            ("settings".into(), Tensor::from(settings)),
-            ("seed".into(), Tensor::from(vec![seed.value()])),
-            ("counts".into(), Tensor::from(vec![self.generation, self.updates])),
-            ("params".into(), Tensor::from(self.params.clone())),
-        ]);
-        state.extend(self.optimizer.state());
-        state
-    }
-
-    /// What was saved by [`Learnt::state`].
-    ///
-    /// # Errors
-    /// When something is missing, does not fit, or was made with other settings or another seed.
-    pub(crate) fn restored(
-        &self,
-        state: &StateDict,
-        settings: &[f64],
-        seed: Seed,
-    ) -> Result<Self, LearnError> {
+    pub(crate) fn restored(&self, state: &StateDict, settings: &[f64]) -> Result<Self, LearnError> {
         let saved = StateReader(state);
-        check_saved(saved, settings, seed)?;
-        let counts = saved.counters("counts", 2)?;
-        let (params, due) = (saved.f32s("params", 1)?, self.params.len());
-        if params.len() != due {
-            let why = format!("params has {} numbers, {due} are due", params.len());
-            return Err(LearnError::BadState { why });
+        check_saved(saved, settings, self.seed)?;
+        let mut restored = self.clone();
+        let count = self.len();
+        match &mut restored.weights {
+            Weights::Double { current, optimizer, .. } => {
+                *current = saved.f64s("mean", count)?.to_vec();
+                *optimizer = optimizer.restored(saved)?;
+                restored.generation = saved.counters("generation", 1)?[0];
+                restored.updates = saved.counters("updates", 1)?[0];
+            }
+            Weights::Single { params, current, optimizer, .. } => {
+                let counts = saved.counters("counts", 2 + self.counts.len())?;
+                *params = f32s(saved, "params", count)?;
+                *current = widened(params);
+                optimizer.restore(state)?;
+                (restored.generation, restored.updates) = (counts[0], counts[1]);
+                restored.counts.copy_from_slice(&counts[2..]);
+            }
         }
-        let mut optimizer = self.optimizer.clone();
-        optimizer.restore(state)?;
-        Ok(Learnt { generation: counts[0], updates: counts[1], params: params.to_vec(), optimizer })
+        if let Some(average) = &mut restored.average {
+            average.weights = saved.f64s("average", count)?.to_vec();
+        }
+        Ok(restored)
     }
 }
 
-/// Checks the weights at which a learner starts, and gives them to its student.
+/// As many saved numbers as are due.
 ///
 /// # Errors
-/// When they are empty, not finite or not of the student's size.
-pub(crate) fn check_start(
-    learner: &str,
-    weights: &[f64],
-    student: &mut dyn Student,
-) -> Result<(), LearnError> {
+/// When there are none of this name, or others.
+pub(crate) fn f32s(saved: StateReader<'_>, name: &str, due: usize) -> Result<Vec<f32>, LearnError> {
+    let numbers = saved.f32s(name, 1)?;
+    if numbers.len() != due {
+        let why = format!("{name} has {} numbers, {due} are due", numbers.len());
+        return Err(LearnError::BadState { why });
+    }
+    Ok(numbers.to_vec())
+}
+
+fn widened(params: &[f32]) -> Vec<f64> {
+    params.iter().map(|&weight| f64::from(weight)).collect()
+}
+
+/// Checks the weights at which a learner starts, and gives them to its model.
+///
+/// # Errors
+/// When they are empty, not finite or not of the model's size.
+fn check_start(learner: &str, weights: &[f64], model: &mut dyn Model) -> Result<(), LearnError> {
     let refuse = |why: String| Err(LearnError::BadConfig { why });
     if weights.is_empty() {
         return refuse("there is nothing to learn: 0 parameters".into());
@@ -223,7 +350,7 @@ pub(crate) fn check_start(
     if let Some((i, x)) = first_out_of_range(weights) {
         return refuse(format!("parameter {i} of the start is {x}; it must be a number of at most 1e30"));
     }
-    student.set_params(&rounded(weights)).or_else(|error| refuse(format!("{learner}: {error}")))
+    model.set_params(&rounded(weights)).or_else(|error| refuse(format!("{learner}: {error}")))
 }
 
 /// Checks that a state was made with these settings, as numbers, and this seed.
@@ -240,47 +367,4 @@ pub(crate) fn check_saved(saved: StateReader<'_>, settings: &[f64], seed: Seed) 
         return bad("it was made with another seed".into());
     }
     Ok(())
-}
-
-/// The work of a round with one row of weights.
-pub(crate) fn work(weights: &[f64], episodes: &Episodes<'_>, record: Record) -> Work {
-    Work {
-        purpose: Purpose::Training,
-        weights: Population::of(&rounded(weights)),
-        jobs: episodes.jobs(1),
-        rules: episodes.rules,
-        record,
-        epsilon: 0.0,
-        draw_actions: false,
-    }
-}
-
-/// The returns of a round, at least one; `learner` is what errors call it.
-///
-/// # Errors
-/// When there is none, or one is not finite.
-pub(crate) fn returns(
-    learner: &str,
-    generation: u64,
-    experience: &Experience,
-) -> Result<Vec<f64>, LearnError> {
-    let returns: Vec<f64> = experience.episodes.iter().map(|episode| episode.total).collect();
-    if returns.is_empty() {
-        return Err(LearnError::Experience { why: format!("a round of {learner} without any episode") });
-    }
-    match returns.iter().enumerate().find(|(_, r)| !r.is_finite()) {
-        Some((job, &value)) => Err(LearnError::ReturnNotFinite { job, generation, value }),
-        None => Ok(returns),
-    }
-}
-
-/// The progress of a round with one row of weights, which are not drawn from a distribution: its width is 0.
-pub(crate) fn progress(generation: u64, fitness: Fitness, returns: &[f64]) -> Progress {
-    let reached = fitness.of(returns);
-    Progress { generation, best: reached, mean: reached, sigma: 0.0 }
-}
-
-/// The weights in single precision. Adding 0 makes a negative zero positive.
-pub(crate) fn rounded(weights: &[f64]) -> Vec<f32> {
-    weights.iter().map(|&weight| (weight + 0.0) as f32).collect()
 }

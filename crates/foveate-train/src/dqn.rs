@@ -16,20 +16,24 @@ mod replay;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use foveate_core::{
-    Action, ActionBuf, Episodes, Experience, LearnError, Learner, Progress, Record, Recording, Seed,
-    StateDict, StateReader, StopRequest, Student, Tensor, Unroll, ValueNetwork, Work,
+    Action, ActionBuf, Experience, GradientParts, LastStep, LearnError, Learner, LossSums, Model, OutputKind,
+    Outputs, PartScratch, PolicyError, Predictions, Record, Seed, StateDict, StateReader, Tensor, Unroll,
+    lacking,
 };
-use foveate_learn::{Clip, Optimizer, OptimizerConfig, optimizer};
+use foveate_learn::{Clip, OptimizerConfig};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
 use self::replay::{Entry, MOST as MOST_REPLAY, Replay};
-use crate::descent;
+use crate::descent::{Descent, f32s};
 use crate::evolution::vectors;
+use crate::fingerprint::Order;
 use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
-use crate::recipe::Fitness;
+use crate::learning::{Learning, Measures, Method, Round, add, check_unroll, transitions};
+use crate::ppo::is_whole;
 
 /// Descriptor for the registry.
 pub(crate) const DESCRIPTOR: LearnerDescriptor = LearnerDescriptor {
@@ -116,6 +120,10 @@ pub struct DqnConfig {
     pub zero_reward: f64,
     /// Whether a truncated episode has a value beyond its end.
     pub bootstrap_truncated: bool,
+    /// Parts of a batch whose gradients are computed by themselves, at the same time where there are several cores, at least 1.
+    /// Results depend on this number, not on the number of cores. Left out of the configuration where it is 1.
+    #[serde(skip_serializing_if = "is_whole")]
+    pub shares: usize,
 }
 
 impl Default for DqnConfig {
@@ -141,6 +149,7 @@ impl Default for DqnConfig {
             rewarding_copies: 1,
             zero_reward: 0.0,
             bootstrap_truncated: true,
+            shares: 1,
         }
     }
 }
@@ -151,43 +160,36 @@ const MOST: usize = 1_000_000;
 const UNROLL: usize = 1 << 20;
 /// Added to every error, so that each transition has a priority.
 const LEAST_PRIORITY: f64 = 1e-6;
+const NEEDS: &str = "dqn needs an agent that values its actions, such as relational; this one does not";
+
+/// See [`Order`].
+const ORDER: Order = Order {
+    always: &[
+        "n_step",
+        "target",
+        "batch",
+        "steps_per_update",
+        "first",
+        "capacity",
+        "capacity_bytes",
+        "rewarding_copies",
+        "bootstrap_truncated",
+        "loss",
+        "epsilon",
+        "discount",
+        "target_every",
+        "learning_rate",
+        "clip",
+        "averaging",
+        "priority",
+        "priority_correction",
+        "zero_reward",
+    ],
+    later: &[&[("target_temperature", 0.0)]],
+    words: &[("target", &["double", "single", "before"]), ("loss", &["squared", "huber"])],
+};
 
 impl DqnConfig {
-    /// The settings as numbers, to detect a state that was saved with other settings.
-    fn numbers(&self) -> Vec<f64> {
-        let target = match self.target {
-            Target::Double => 0,
-            Target::Single => 1,
-            Target::Before => 2,
-        };
-        let counts = [
-            self.n_step,
-            target,
-            self.batch,
-            self.steps_per_update,
-            self.first,
-            self.capacity,
-            self.capacity_bytes,
-            self.rewarding_copies,
-            usize::from(self.bootstrap_truncated),
-            usize::from(self.loss == Loss::Huber),
-        ];
-        let numbers = [
-            self.epsilon,
-            self.discount,
-            self.target_every as f64,
-            self.learning_rate,
-            self.clip,
-            self.averaging,
-            self.priority,
-            self.priority_correction,
-            self.zero_reward,
-        ];
-        // States that were saved before there was a temperature have none.
-        let temperature = Some(self.target_temperature).filter(|&temperature| temperature > 0.0);
-        [&counts.map(|n| n as f64)[..], &numbers, temperature.as_slice()].concat()
-    }
-
     /// Transitions that the replay buffer holds, of observations of `width` bytes.
     fn capacity(&self, width: usize) -> usize {
         self.capacity.min(self.capacity_bytes / (2 * width.max(1))).max(1)
@@ -205,6 +207,7 @@ impl LearnerSettings for DqnConfig {
             ("capacity", self.capacity, MOST_REPLAY),
             ("capacity_bytes", self.capacity_bytes, 1 << 40),
             ("rewarding_copies", self.rewarding_copies, MOST),
+            ("shares", self.shares, MOST),
         ] {
             if !(1..=most).contains(&value) {
                 return refuse(format!("{name} = {value}; choose from 1 to {most}"));
@@ -246,15 +249,11 @@ impl LearnerSettings for DqnConfig {
     }
 
     fn build(&self, parts: LearnerParts<'_>) -> Result<Box<dyn Learner>, LearnError> {
-        let LearnerParts { weights, seed, student, fitness } = parts;
-        let Some(student) = student else {
-            let why =
-                "dqn needs an agent that values its actions, such as relational; this one does not".into();
-            return Err(LearnError::BadConfig { why });
+        let LearnerParts { weights, seed, model, fitness } = parts;
+        let Some(model) = model else {
+            return Err(LearnError::BadConfig { why: NEEDS.into() });
         };
-        let mut learner = Dqn::new(self.clone(), &weights, seed, student)?;
-        learner.fitness = fitness;
-        Ok(Box::new(learner))
+        Ok(Box::new(Dqn::new(self.clone(), &weights, seed, model)?.with_fitness(fitness)))
     }
 
     fn size(&self, job: &JobSize) -> LearnerSize {
@@ -275,59 +274,114 @@ impl LearnerSettings for DqnConfig {
     }
 }
 
-/// The learner; see the [module documentation](self).
-pub struct Dqn {
-    config: DqnConfig,
-    seed: Seed,
-    /// Has the weights [`Dqn::params`].
-    online: Box<dyn Student>,
+/// The method; see the [module documentation](self).
+pub struct DqnMethod {
+    pub(crate) config: DqnConfig,
     /// Has the weights of the target network.
-    target: Box<dyn Student>,
+    target: Box<dyn Model>,
     known: KnownValues,
     learnt: Learnt,
-    /// `[n_params]`: the same as [`Learnt::params`].
-    current: Vec<f64>,
-    /// How the returns of a round are reduced to the reported number.
-    fitness: Fitness,
-    measures: Vec<(&'static str, f64)>,
-    /// Set when the user asks to stop.
-    stop: StopRequest,
+    /// What a round that fails goes back to; the buffer, which is large, undoes its own changes.
+    before: Option<Vec<f32>>,
 }
 
-/// What learning changes.
-#[derive(Clone)]
+/// The learner; see the [module documentation](self).
+pub type Dqn = Learning<DqnMethod>;
+
+/// What learning changes besides the weights.
 struct Learnt {
-    generation: u64,
-    updates: u64,
-    /// Environment steps that have not led to an update yet.
-    pending: usize,
-    /// `[n_params]`
-    params: Vec<f32>,
     /// `[n_params]`: the weights of the target network.
     target: Vec<f32>,
-    /// `[n_params]`: moving average of the weights.
-    average: Vec<f64>,
-    optimizer: Optimizer,
     replay: Replay,
 }
 
-/// Buffers of an update, and the sums that are reported.
-#[derive(Default)]
-struct Scratch {
+/// The loss of a batch, in shares whose gradients are computed by themselves.
+struct Batch {
+    config: DqnConfig,
+    /// Transitions of a share; the last has the rest.
+    per_share: usize,
+    /// `[batch]`: places in the replay buffer.
     drawn: Vec<usize>,
-    before: Vec<u8>,
-    after: Vec<u8>,
+    /// `[batch, encoded_len]`
+    before: Vec<f32>,
+    /// `[batch, encoded_len]`
+    after: Vec<f32>,
     /// `[batch, choices]`: values of the states after the steps in the target network.
     beyond: Vec<f32>,
-    targets: Vec<f32>,
-    /// `[batch, choices]`, and behind them those of the states after the steps, if the target needs them.
-    values: Vec<f32>,
-    /// Of the same shape as `values`.
-    slopes: Vec<f32>,
-    gradient: Vec<f32>,
-    loss: f64,
-    norm: f64,
-    value: f64,
+    /// `[batch]`
+    actions: Vec<usize>,
+    /// `[batch]`
+    rewards: Vec<f32>,
+    /// `[batch]`
+    discounts: Vec<f32>,
+    /// `[batch]`: what the error of a transition is multiplied by, for their mean.
+    weights: Vec<f64>,
+    /// `[batch]`: how far off the values are, once the gradient is computed.
+    errors: Mutex<Vec<f64>>,
+}
+
+/// The place in the sums of a [`Batch`] of the mean value; the first is the loss.
+const VALUE: usize = 1;
+
+impl GradientParts for Batch {
+    fn count(&self) -> usize {
+        self.drawn.len().div_ceil(self.per_share)
+    }
+
+    fn study(
+        &self,
+        part: usize,
+        model: &mut dyn Model,
+        scratch: &mut PartScratch,
+        gradient: &mut [f32],
+    ) -> Result<LossSums, PolicyError> {
+        let DqnConfig { target, target_temperature, loss, .. } = self.config;
+        let network = model.outputs().ok_or_else(|| lacking("network"))?;
+        let (width, choices) = (network.encoded_len(), network.kind().outputs());
+        let first = part * self.per_share;
+        let rows = first..self.drawn.len().min(first + self.per_share);
+        let count = rows.len();
+        let numbers = rows.start * width..rows.end * width;
+        let PartScratch { inputs, .. } = scratch;
+        inputs.clear();
+        inputs.extend_from_slice(&self.before[numbers.clone()]);
+        if target == Target::Double {
+            // Together, because the network computes equal observations once.
+            inputs.extend_from_slice(&self.after[numbers]);
+        }
+        let values = &network.forward(1, inputs, &[]).outputs;
+        let beyond = &self.beyond[rows.start * choices..rows.end * choices];
+        let compared = match target {
+            Target::Double => &values[count * choices..],
+            Target::Before => &values[..],
+            Target::Single => beyond,
+        };
+        scratch.clear_derivatives(values.len(), 0);
+        let mut sums = LossSums::default();
+        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        let after = compared.chunks_exact(choices).zip(beyond.chunks_exact(choices));
+        for (row, (of, (compared, beyond))) in rows.zip(after).enumerate() {
+            let value = match target_temperature {
+                0.0 => beyond[best(compared)],
+                temperature => mean_by_softmax(compared, temperature, beyond),
+            };
+            let wanted = self.rewards[of] + self.discounts[of] * value;
+            let at = row * choices + self.actions[of];
+            let error = f64::from(values[at] - wanted);
+            let (one, slope) = match loss {
+                Loss::Squared => (error * error, 2.0 * error),
+                Loss::Huber if error.abs() <= 1.0 => (error * error / 2.0, error),
+                Loss::Huber => (error.abs() - 0.5, error.signum()),
+            };
+            sums[0] += one * self.weights[of];
+            scratch.d_outputs[at] = (slope * self.weights[of]) as f32;
+            sums[VALUE] += f64::from(values[at]) * (1.0 / self.drawn.len() as f64);
+            errors[of] = error.abs();
+        }
+        drop(errors);
+        network.backward(&scratch.d_outputs, &[], gradient);
+        Ok(sums)
+    }
 }
 
 /// Values of observations in a network whose weights change rarely: each observation is computed once. This changes no bit:
@@ -338,6 +392,8 @@ struct KnownValues {
     weights: Vec<f32>,
     values: BTreeMap<Box<[u8]>, Box<[f32]>>,
     unknown: Vec<u8>,
+    inputs: Vec<f32>,
+    predictions: Predictions,
 }
 
 impl KnownValues {
@@ -345,13 +401,13 @@ impl KnownValues {
     const MOST_BYTES: usize = 32 << 20;
 
     /// Writes the values of the encoded observations `codes` to `to`, `[batch, choices]`. `network` has the weights `weights`.
-    fn write(&mut self, network: &mut dyn ValueNetwork, weights: &[f32], codes: &[u8], to: &mut Vec<f32>) {
-        let KnownValues { weights: known, values, unknown } = self;
+    fn write(&mut self, network: &mut dyn Outputs, weights: &[f32], codes: &[u8], to: &mut Vec<f32>) {
+        let KnownValues { weights: known, values, unknown, inputs, predictions } = self;
         if known[..] != *weights {
             values.clear();
             weights.clone_into(known);
         }
-        let (width, choices) = (network.encoded_len(), network.choices());
+        let (width, choices) = (bytes_of(network), network.kind().outputs());
         let most = Self::MOST_BYTES / (width + 4 * choices + 64);
         if values.len() + codes.len() / width > most {
             values.clear();
@@ -361,7 +417,10 @@ impl KnownValues {
             unknown.extend_from_slice(code);
         }
         if !unknown.is_empty() {
-            let computed = network.values_alone(unknown).chunks_exact(choices);
+            inputs.clear();
+            from_bytes(network, unknown, inputs);
+            network.follow(inputs, predictions);
+            let computed = predictions.outputs.chunks_exact(choices);
             for (code, computed) in unknown.chunks_exact(width).zip(computed) {
                 values.insert(code.into(), computed.into());
             }
@@ -370,6 +429,29 @@ impl KnownValues {
         for code in codes.chunks_exact(width) {
             to.extend_from_slice(&values[code]);
         }
+    }
+}
+
+/// Bytes of an encoded observation in the replay buffer: one for each number that fits it, else four.
+fn bytes_of(network: &dyn Outputs) -> usize {
+    network.encoded_len() * if network.encodes_bytes() { 1 } else { size_of::<f32>() }
+}
+
+/// Appends encoded observations as the replay buffer keeps them.
+fn to_bytes(network: &dyn Outputs, codes: &[f32], bytes: &mut Vec<u8>) {
+    if network.encodes_bytes() {
+        bytes.extend(codes.iter().map(|&code| code as u8));
+    } else {
+        bytes.extend(codes.iter().flat_map(|code| code.to_le_bytes()));
+    }
+}
+
+/// Appends encoded observations from the replay buffer.
+fn from_bytes(network: &dyn Outputs, bytes: &[u8], codes: &mut Vec<f32>) {
+    if network.encodes_bytes() {
+        codes.extend(bytes.iter().map(|&code| f32::from(code)));
+    } else {
+        codes.extend(bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)));
     }
 }
 
@@ -396,78 +478,61 @@ fn best(values: &[f32]) -> usize {
     best
 }
 
-/// The network of a student; [`Dqn::new`] made sure that there is one.
-fn network(student: &mut dyn Student) -> &mut dyn ValueNetwork {
-    student.value_network().expect("checked when the learner was made")
+/// The network of a model; [`Dqn::new`] made sure that there is one.
+fn network(model: &mut dyn Model) -> &mut dyn Outputs {
+    model.outputs().expect("checked when the learner was made")
 }
 
 impl Dqn {
     /// Starts at `weights`; all randomness derives from `seed`.
     ///
     /// # Errors
-    /// When a setting is invalid, `weights` are empty, not finite or not of the student's size, or the student does not value
+    /// When a setting is invalid, `weights` are empty, not finite or not of the model's size, or the model does not value
     /// actions.
     pub fn new(
         config: DqnConfig,
         weights: &[f64],
         seed: Seed,
-        student: &dyn Student,
+        model: &dyn Model,
     ) -> Result<Self, LearnError> {
         config.check()?;
-        let (mut online, target) = (student.boxed_clone(), student.boxed_clone());
-        descent::check_start("dqn", weights, &mut *online)?;
-        let params = descent::rounded(weights);
-        let Some(values) = online.value_network() else {
-            let why =
-                "dqn needs an agent that values its actions, such as relational; this one does not".into();
-            return Err(LearnError::BadConfig { why });
+        let (mut online, target) = (model.boxed_clone(), model.boxed_clone());
+        let (adam, rate) = (OptimizerConfig::default(), config.learning_rate);
+        let mut descent = Descent::single("dqn", weights, seed, &mut *online, adam, rate)?
+            .with_clip(Clip::Norm(config.clip))
+            .with_average(config.averaging);
+        // Environment steps that have not led to an update yet.
+        descent.counts = vec![0];
+        let Some(values) = online.outputs().filter(|it| matches!(it.kind(), OutputKind::Values(_))) else {
+            return Err(LearnError::BadConfig { why: NEEDS.into() });
         };
-        let width = values.encoded_len();
-        let current: Vec<f64> = params.iter().map(|&weight| f64::from(weight)).collect();
-        Ok(Dqn {
-            seed,
-            online,
-            target,
-            known: KnownValues::default(),
-            learnt: Learnt {
-                generation: 0,
-                updates: 0,
-                pending: 0,
-                target: params.clone(),
-                average: current.clone(),
-                optimizer: Optimizer::new(OptimizerConfig::default(), params.len()),
-                replay: Replay::new(config.capacity(width), width, config.priority > 0.0),
-                params,
-            },
-            current,
-            fitness: Fitness::Mean,
-            measures: vec![],
-            stop: StopRequest::default(),
-            config,
-        })
+        let width = bytes_of(values);
+        let learnt = Learnt {
+            target: descent.params().to_vec(),
+            replay: Replay::new(config.capacity(width), width, config.priority > 0.0),
+        };
+        let method = DqnMethod { config, target, known: KnownValues::default(), learnt, before: None };
+        Ok(Learning::of(method, descent, online))
     }
+}
 
+impl DqnMethod {
     /// Adds the transitions of an episode to the replay buffer; returns their number.
-    fn remember(&mut self, unroll: &Unroll) -> Result<usize, LearnError> {
+    fn remember(&mut self, values: &mut dyn Outputs, unroll: &Unroll) -> Result<usize, LearnError> {
         let DqnConfig { discount, n_step, rewarding_copies, zero_reward, bootstrap_truncated, .. } =
             self.config;
         let refused = |why: String| LearnError::Experience { why };
-        let values = network(&mut *self.online);
-        let (width, choices) = (values.encoded_len(), values.choices());
-        let mut seen = Vec::with_capacity(unroll.observations.len() * width);
+        let (width, choices) = (bytes_of(values), values.kind().outputs());
+        let mut codes = Vec::with_capacity(unroll.observations.len() * values.encoded_len());
         for observation in &unroll.observations {
             values
-                .encode(observation.as_observation(), &mut seen)
+                .encode(LastStep::default(), observation.as_observation(), &mut codes)
                 .map_err(|error| refused(error.to_string()))?;
         }
+        let mut seen = Vec::with_capacity(unroll.observations.len() * width);
+        to_bytes(values, &codes, &mut seen);
+        check_unroll(unroll)?;
         let n = unroll.len();
-        if seen.len() != (n + 1) * width || unroll.rewards.len() != n {
-            return Err(refused(format!(
-                "an unroll of {n} steps with {} observations and {} rewards",
-                unroll.observations.len(),
-                unroll.rewards.len()
-            )));
-        }
         let at = |step: usize| &seen[step * width..][..width];
         for (t, action) in unroll.actions.iter().enumerate() {
             let action = match ActionBuf::as_action(action) {
@@ -499,265 +564,144 @@ impl Dqn {
         Ok(n)
     }
 
-    /// A step of Adam on a random batch.
-    fn update(&mut self, number: u64, scratch: &mut Scratch) -> Result<(), LearnError> {
-        let DqnConfig {
-            target,
-            target_temperature,
-            loss,
-            batch,
-            learning_rate,
-            clip,
-            averaging,
-            priority_correction,
-            priority,
-            ..
-        } = self.config;
-        let Dqn { learnt, online, target: target_net, known, seed, .. } = self;
-        let diverged = |what: String| LearnError::Diverged { generation: learnt.generation, what };
-        let place = format!("update {} (batch {number} of the round)", learnt.updates);
-        for (student, params) in [(&mut *online, &learnt.params), (&mut *target_net, &learnt.target)] {
-            student.set_params(params).map_err(|error| diverged(format!("{place}: {error}")))?;
-        }
-        let Scratch { drawn, before, after, beyond, targets, values, slopes, gradient, .. } = scratch;
-        let mut rng = seed.child("generation", learnt.generation).child("update", number).rng();
-        drawn.clear();
-        before.clear();
-        after.clear();
-        for _ in 0..batch {
-            let index = learnt.replay.draw(&mut rng);
-            let entry = learnt.replay.get(index);
-            drawn.push(index);
-            before.extend_from_slice(entry.before);
-            after.extend_from_slice(entry.after);
-        }
-        let (online, target_net) = (network(&mut **online), network(&mut **target_net));
-        let choices = online.choices();
-        if target == Target::Double {
-            // Together, because the network computes equal observations once.
-            before.extend_from_slice(after);
-        }
-        values.clear();
-        values.extend_from_slice(online.values(before));
-        known.write(target_net, &learnt.target, after, beyond);
-        let compared = match target {
-            Target::Double => &values[batch * choices..],
-            Target::Before => &values[..],
-            Target::Single => &beyond[..],
+    /// A random batch, the update `number` of the round.
+    fn batch(&mut self, round: &mut Round<'_>, number: u64) -> Result<Batch, LearnError> {
+        let &DqnConfig { batch, priority, priority_correction, shares, .. } = &self.config;
+        let DqnMethod { target, known, learnt, .. } = self;
+        let Learnt { target: weights, replay } = learnt;
+        target.set_params(weights).map_err(|error| round.descent.diverged(error))?;
+        let seed = round.descent.seed.child("generation", round.descent.generation);
+        let mut rng = seed.child("update", number).rng();
+        let network = network(&mut **target);
+        let room = batch * network.encoded_len();
+        let mut drawn = Batch {
+            config: self.config.clone(),
+            per_share: batch.div_ceil(shares).max(1),
+            drawn: Vec::with_capacity(batch),
+            before: Vec::with_capacity(room),
+            after: Vec::with_capacity(room),
+            beyond: vec![],
+            actions: Vec::with_capacity(batch),
+            rewards: Vec::with_capacity(batch),
+            discounts: Vec::with_capacity(batch),
+            weights: vec![],
+            errors: Mutex::new(vec![0.0; batch]),
         };
-        targets.clear();
-        let rows = compared.chunks_exact(choices).zip(beyond.chunks_exact(choices));
-        for (&index, (compared, beyond)) in drawn.iter().zip(rows) {
-            let entry = learnt.replay.get(index);
-            let value = match target_temperature {
-                0.0 => beyond[best(compared)],
-                temperature => mean_by_softmax(compared, temperature, beyond),
-            };
-            targets.push(entry.reward + entry.discount * value);
+        let mut after = Vec::with_capacity(batch * bytes_of(network));
+        for _ in 0..batch {
+            let index = replay.draw(&mut rng);
+            let entry = replay.get(index);
+            drawn.drawn.push(index);
+            from_bytes(network, entry.before, &mut drawn.before);
+            from_bytes(network, entry.after, &mut drawn.after);
+            after.extend_from_slice(entry.after);
+            drawn.actions.push(entry.action);
+            drawn.rewards.push(entry.reward);
+            drawn.discounts.push(entry.discount);
         }
+        known.write(network, weights, &after, &mut drawn.beyond);
 
         // Weights that correct for priorities, relative to the largest of the batch.
         let share = 1.0 / batch as f64;
-        let frequency = |index: usize| learnt.replay.priority(index) / learnt.replay.total();
-        let correction =
-            |index: usize| (learnt.replay.len() as f64 * frequency(index)).powf(-priority_correction);
-        let prioritised = priority > 0.0;
-        let largest =
-            if prioritised { drawn.iter().map(|&i| correction(i)).fold(0.0, f64::max) } else { 1.0 };
-        slopes.clear();
-        slopes.resize(values.len(), 0.0);
-        let (mut total, mut mean) = (0.0, 0.0);
-        for (row, (&index, &wanted)) in drawn.iter().zip(&*targets).enumerate() {
-            let at = row * choices + learnt.replay.get(index).action;
-            let error = f64::from(values[at] - wanted);
-            let weight = if prioritised { correction(index) / largest } else { 1.0 } * share;
-            let (one, slope) = match loss {
-                Loss::Squared => (error * error, 2.0 * error),
-                Loss::Huber if error.abs() <= 1.0 => (error * error / 2.0, error),
-                Loss::Huber => (error.abs() - 0.5, error.signum()),
-            };
-            total += one * weight;
-            slopes[at] = (slope * weight) as f32;
-            mean += f64::from(values[at]) * share;
-        }
-        if !total.is_finite() {
-            return Err(diverged(format!("{place}: the loss is {total}")));
-        }
-        gradient.clear();
-        gradient.resize(learnt.params.len(), 0.0);
-        online.backward(slopes, gradient);
-        let norm = optimizer::norm(gradient);
-        if !norm.is_finite() {
-            return Err(diverged(format!("{place}: the norm of the gradient is {norm}")));
-        }
-        Clip::Norm(clip).apply(norm, gradient);
-        learnt.optimizer.step(learning_rate, gradient, &mut learnt.params);
-        learnt.updates += 1;
-        if prioritised {
-            for (row, (&index, &wanted)) in drawn.iter().zip(&*targets).enumerate() {
-                let at = row * choices + learnt.replay.get(index).action;
-                let error = f64::from(values[at] - wanted).abs();
-                learnt.replay.set_priority(index, (error + LEAST_PRIORITY).powf(priority));
+        drawn.weights = vec![share; batch];
+        if priority > 0.0 {
+            let frequency = |index: usize| replay.priority(index) / replay.total();
+            let correction =
+                |index: usize| (replay.len() as f64 * frequency(index)).powf(-priority_correction);
+            let largest = drawn.drawn.iter().map(|&i| correction(i)).fold(0.0, f64::max);
+            for (weight, &index) in drawn.weights.iter_mut().zip(&drawn.drawn) {
+                *weight = correction(index) / largest * share;
             }
         }
-        // In the first updates the average weighs all weights equally.
-        let keep = averaging.min(1.0 - 1.0 / learnt.updates as f64);
-        for (average, &weight) in learnt.average.iter_mut().zip(&learnt.params) {
-            *average = keep * *average + (1.0 - keep) * f64::from(weight);
-        }
-        (scratch.loss, scratch.norm, scratch.value) =
-            (scratch.loss + total, scratch.norm + norm, scratch.value + mean);
-        Ok(())
-    }
-
-    fn learn(&mut self, experience: &Experience) -> Result<(), LearnError> {
-        let DqnConfig { steps_per_update, first, target_every, .. } = self.config;
-        let mut steps = 0;
-        if experience.recordings.len() != experience.episodes.len() {
-            let (given, wanted) = (experience.recordings.len(), experience.episodes.len());
-            return Err(LearnError::Experience { why: format!("{given} recordings of {wanted} episodes") });
-        }
-        for recording in &experience.recordings {
-            let Recording::Transitions(unrolls) = recording else {
-                let why = "dqn learns from transitions, not from other recordings".into();
-                return Err(LearnError::Experience { why });
-            };
-            for unroll in unrolls {
-                steps += self.remember(unroll)?;
-            }
-        }
-        let mut scratch = Scratch::default();
-        let mut done = 0_u64;
-        if self.learnt.replay.len() > first {
-            self.learnt.pending += steps;
-            while self.learnt.pending >= steps_per_update {
-                if self.learnt.updates.is_multiple_of(target_every) {
-                    self.learnt.target.copy_from_slice(&self.learnt.params);
-                }
-                self.stop.check()?;
-                self.update(done, &mut scratch)?;
-                self.learnt.pending -= steps_per_update;
-                done += 1;
-            }
-        }
-        let Learnt { generation, params, .. } = &self.learnt;
-        if let Some((parameter, value)) = params.iter().enumerate().find(|(_, x)| !x.is_finite()) {
-            let what = format!("the weight of parameter {parameter} is {value}");
-            return Err(LearnError::Diverged { generation: *generation, what });
-        }
-        self.measures = vec![("epsilon", self.config.epsilon), ("replay", self.learnt.replay.len() as f64)];
-        if done > 0 {
-            let per = 1.0 / done as f64;
-            let Scratch { loss, norm, value, .. } = scratch;
-            self.measures.extend([
-                ("loss", loss * per),
-                ("gradient_norm", norm * per),
-                ("value", value * per),
-            ]);
-        }
-        Ok(())
+        Ok(drawn)
     }
 }
 
-impl Learner for Dqn {
-    fn work(&mut self, episodes: &Episodes<'_>) -> Work {
-        let record = Record::Transitions { unroll: UNROLL };
-        Work { epsilon: self.config.epsilon, ..descent::work(&self.current, episodes, record) }
+impl Method for DqnMethod {
+    fn record(&self, _: &Descent) -> Record {
+        Record::Transitions { unroll: UNROLL }
     }
 
-    fn receive(&mut self, experience: Experience) -> Result<Progress, LearnError> {
-        let returns = descent::returns("dqn", self.learnt.generation, &experience)?;
-        // The buffer is large, so it undoes its own changes instead of being copied.
-        let learnt = &mut self.learnt;
-        let replay = std::mem::replace(&mut learnt.replay, Replay::new(1, 0, false));
-        let before = learnt.clone();
-        learnt.replay = replay;
-        learnt.replay.begin();
-        if let Err(error) = self.learn(&experience) {
-            let mut replay = std::mem::replace(&mut self.learnt, before).replay;
-            replay.undo();
-            self.learnt.replay = replay;
-            return Err(error);
+    fn epsilon(&self) -> f64 {
+        self.config.epsilon
+    }
+
+    fn numbers(&self) -> Vec<f64> {
+        ORDER.numbers(self.config.table())
+    }
+
+    fn learn(&mut self, round: &mut Round<'_>, experience: Experience) -> Result<Measures, LearnError> {
+        let DqnConfig { steps_per_update, first, target_every, priority, epsilon, .. } = self.config;
+        let mut steps = 0;
+        for unrolls in transitions("dqn", experience)? {
+            for unroll in unrolls {
+                steps += self.remember(network(round.model), &unroll)? as u64;
+            }
         }
-        self.learnt.replay.keep();
-        self.learnt.generation += 1;
-        for (to, &from) in self.current.iter_mut().zip(&self.learnt.params) {
-            *to = from.into();
+        let (mut all, mut norms, mut done) = (LossSums::default(), 0.0, 0_u64);
+        if self.learnt.replay.len() > first {
+            round.descent.counts[0] += steps;
+            while round.descent.counts[0] >= steps_per_update as u64 {
+                if round.descent.updates.is_multiple_of(target_every) {
+                    self.learnt.target.copy_from_slice(round.descent.params());
+                }
+                round.begin_update()?;
+                let batch = Arc::new(self.batch(round, done)?);
+                let (sums, norm) = round.update(&(Arc::clone(&batch) as Arc<dyn GradientParts>), 1)?;
+                if priority > 0.0 {
+                    let errors = batch.errors.lock().unwrap_or_else(PoisonError::into_inner);
+                    for (&index, error) in batch.drawn.iter().zip(&*errors) {
+                        self.learnt.replay.set_priority(index, (error + LEAST_PRIORITY).powf(priority));
+                    }
+                }
+                add(&mut all, &sums);
+                norms += norm;
+                round.descent.counts[0] -= steps_per_update as u64;
+                done += 1;
+            }
         }
-        Ok(descent::progress(self.learnt.generation, self.fitness, &returns))
+        let mut measures = vec![("epsilon", epsilon), ("replay", self.learnt.replay.len() as f64)];
+        if done > 0 {
+            let per = 1.0 / done as f64;
+            measures.extend([
+                ("loss", all[0] * per),
+                ("gradient_norm", norms * per),
+                ("value", all[VALUE] * per),
+            ]);
+        }
+        Ok(measures)
     }
 
-    fn stop_when(&mut self, asked: &StopRequest) {
-        self.stop = asked.clone();
+    fn begin(&mut self) {
+        self.before = Some(self.learnt.target.clone());
+        self.learnt.replay.begin();
     }
 
-    fn weights(&self) -> &[f64] {
-        if self.config.averaging > 0.0 { &self.learnt.average } else { &self.current }
+    fn end(&mut self, learnt: bool) {
+        let before = self.before.take();
+        if learnt {
+            self.learnt.replay.keep();
+        } else {
+            self.learnt.replay.undo();
+            self.learnt.target = before.unwrap_or_default();
+        }
     }
 
-    fn centre(&self) -> &[f64] {
-        &self.current
+    fn save(&self, state: &mut StateDict) {
+        state.insert("target".into(), Tensor::from(self.learnt.target.clone()));
+        self.learnt.replay.save(state);
     }
 
-    fn generation(&self) -> u64 {
-        self.learnt.generation
-    }
-
-    fn measures(&self) -> Vec<(&'static str, f64)> {
-        self.measures.clone()
-    }
-
-    fn state(&self) -> StateDict {
-        let Learnt { generation, updates, pending, params, target, average, optimizer, replay } =
-            &self.learnt;
-        let mut state = StateDict::from([
-            ("settings".into(), Tensor::from(self.config.numbers())),
-            ("seed".into(), Tensor::from(vec![self.seed.value()])),
-            ("counts".into(), Tensor::from(vec![*generation, *updates, *pending as u64])),
-            ("params".into(), Tensor::from(params.clone())),
-            ("target".into(), Tensor::from(target.clone())),
-            ("average".into(), Tensor::from(average.clone())),
-        ]);
-        state.extend(optimizer.state());
-        replay.save(&mut state);
-        state
-    }
-
-    fn restore(&mut self, state: &StateDict) -> Result<(), LearnError> {
+    fn restore(&mut self, state: &StateDict, descent: &Descent) -> Result<(), LearnError> {
         let bad = |why: String| Err(LearnError::BadState { why });
         let saved = StateReader(state);
-        descent::check_saved(saved, &self.config.numbers(), self.seed)?;
-        let counts = saved.counters("counts", 3)?;
-        let count = self.current.len();
-        let numbers = |name: &str| -> Result<Vec<f32>, LearnError> {
-            let numbers = saved.f32s(name, 1)?;
-            if numbers.len() != count {
-                return Err(LearnError::BadState {
-                    why: format!("{name} has {} numbers, {count} are due", numbers.len()),
-                });
-            }
-            Ok(numbers.to_vec())
-        };
-        let (params, target) = (numbers("params")?, numbers("target")?);
-        let average = saved.f64s("average", count)?.to_vec();
-        let mut optimizer = self.learnt.optimizer.clone();
-        optimizer.restore(state)?;
-        let replay = self.learnt.replay.restored(saved, network(&mut *self.online).choices())?;
-        let Ok(pending) = usize::try_from(counts[2]) else { return bad(format!("{} steps wait", counts[2])) };
-        if pending >= self.config.steps_per_update {
+        let target = f32s(saved, "target", descent.len())?;
+        let replay = self.learnt.replay.restored(saved, network(&mut *self.target).kind().outputs())?;
+        let pending = descent.counts[0];
+        if pending >= self.config.steps_per_update as u64 {
             return bad(format!("{pending} steps wait for an update after {}", self.config.steps_per_update));
         }
-        self.current = params.iter().map(|&weight| f64::from(weight)).collect();
-        self.learnt = Learnt {
-            generation: counts[0],
-            updates: counts[1],
-            pending,
-            params,
-            target,
-            average,
-            optimizer,
-            replay,
-        };
+        self.learnt = Learnt { target, replay };
         Ok(())
     }
 }

@@ -26,18 +26,20 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use foveate_core::{
-    Demonstration, DemonstrationPlan, Episodes, Experience, GazePoint, LearnError, Learner, PackedPictures,
-    Piece, Progress, Record, Recording, Rng, Seed, StateDict, StateReader, StopRequest, Student, Tensor,
-    TensorData, Work,
+    Demonstration, DemonstrationPlan, Experience, GazePoint, GradientParts, LearnError, Learner, Model,
+    PackedPictures, Piece, Pieces, Record, Recording, Rng, Seed, StateDict, StateReader, Taught, Tensor,
+    TensorData,
 };
 use foveate_evolve::Optimizer;
+use foveate_learn::Clip;
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
 use crate::descent::Descent;
 use crate::evolution::vectors;
+use crate::fingerprint::Order;
 use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
-use crate::recipe::Fitness;
+use crate::learning::{Learning, Measures, Method, Round, shuffle};
 use priorities::{Draws, Errors};
 
 /// Descriptor for the registry.
@@ -141,15 +143,14 @@ impl LearnerSettings for ImitationConfig {
     }
 
     fn build(&self, parts: LearnerParts<'_>) -> Result<Box<dyn Learner>, LearnError> {
-        let LearnerParts { weights, seed, student, fitness } = parts;
-        let Some(student) = student else {
+        let LearnerParts { weights, seed, model, fitness } = parts;
+        let Some(model) = model else {
             let why =
                 "imitation needs an agent with a part that learns by gradients; this one has none".into();
             return Err(LearnError::BadConfig { why });
         };
-        let mut learner = Imitation::new(self.clone(), weights, seed, student.boxed_clone())?;
-        learner.fitness = fitness;
-        Ok(Box::new(learner))
+        let learner = Imitation::new(self.clone(), weights, seed, model.boxed_clone())?;
+        Ok(Box::new(learner.with_fitness(fitness)))
     }
 
     fn size(&self, job: &JobSize) -> LearnerSize {
@@ -263,110 +264,117 @@ pub const MOST_BYTES: u64 = 800_000_000;
 /// Upper limit of every count; a larger number is a typing error.
 const MOST: usize = 100_000;
 
+/// See [`Order`]. Older states were all made with a clip of 1, not in turn, and from actions alone, and do not say so.
+const ORDER: Order = Order {
+    always: &[
+        "keep",
+        "updates",
+        "pieces",
+        "piece",
+        "burn_in",
+        "expert_rounds",
+        "pushes",
+        "learning_rate",
+        "averaging",
+    ],
+    later: &[
+        &[("clip", 1.0)],
+        &[("in_turn", 0.0)],
+        &[("stakes", 0.0), ("attention", 0.0)],
+        &[("expert_share", 0.0)],
+        &[("priority", 0.0)],
+        &[("dropout", 0.0)],
+        &[("turn", 1.0)],
+    ],
+    words: &[],
+};
+
 impl ImitationConfig {
     /// The settings as numbers, to detect a state that was saved with other settings.
     fn numbers(&self) -> Vec<f64> {
-        let &ImitationConfig {
-            expert_rounds,
-            expert_share,
-            pushes,
-            learning_rate,
-            averaging,
-            clip,
-            in_turn,
-            priority,
-            dropout,
-            stakes,
-            gaze,
-            names,
-            turn,
-            ..
-        } = self;
-        let sizes = [self.keep, self.updates, self.pieces, self.piece, self.burn_in].map(|n| n as f64);
-        let mut numbers = [&sizes[..], &[expert_rounds as f64, pushes, learning_rate, averaging]].concat();
-        // Older states were all made with a clip of 1, not in turn, and from actions alone, and do not say so.
-        let with_turn = turn != 1;
-        let with_dropout = dropout != 0.0 || with_turn;
-        let with_priority = priority != 0.0 || with_dropout;
-        let with_share = expert_share != 0.0 || with_priority;
-        let newer = stakes || gaze || names || with_share;
-        let attention = f64::from(u8::from(gaze) + 2 * u8::from(names));
-        numbers.extend((clip != 1.0 || in_turn || newer).then_some(clip));
-        numbers.extend((in_turn || newer).then_some(f64::from(in_turn)));
-        numbers.extend(newer.then_some([f64::from(stakes), attention]).into_iter().flatten());
-        numbers.extend(with_share.then_some(expert_share));
-        numbers.extend(with_priority.then_some(priority));
-        numbers.extend(with_dropout.then_some(dropout));
-        numbers.extend(with_turn.then_some(turn as f64));
-        numbers
+        let mut settings = self.table();
+        settings.retain(|name, _| name != "gaze" && name != "names");
+        settings.insert("attention".into(), (i64::from(self.gaze) + 2 * i64::from(self.names)).into());
+        ORDER.numbers(settings)
     }
 }
 
-/// The imitation learner; see the [module documentation](self).
-pub struct Imitation {
-    config: ImitationConfig,
-    student: Box<dyn Student>,
-    descent: Descent,
+/// The method; see the [module documentation](self).
+pub struct ImitationMethod {
+    pub(crate) config: ImitationConfig,
+    /// Numbers, bytes of the picture and actions of a step.
+    shape: Shape,
     /// The last `keep` demonstrations, oldest first.
     demonstrations: VecDeque<Arc<Demonstration>>,
     /// How many bytes of them are kept, [`MOST_BYTES`].
     room: u64,
     /// The latest errors of their steps; empty without priorities.
     errors: Errors,
-    /// How the returns of a round are reduced to the reported number.
-    fitness: Fitness,
-    /// Of the last round.
-    measures: Vec<(&'static str, f64)>,
-    /// Set when the user asks to stop.
-    stop: StopRequest,
+    /// Demonstrations and errors that a round which fails goes back to.
+    before: Option<(VecDeque<Arc<Demonstration>>, Errors)>,
 }
+
+/// Sizes of a step of a demonstration, see [`Student`](foveate_core::Student).
+#[derive(Clone, Copy)]
+struct Shape {
+    inputs: usize,
+    picture: usize,
+    actions: usize,
+}
+
+/// The learner; see the [module documentation](self).
+pub type Imitation = Learning<ImitationMethod>;
 
 impl Imitation {
     /// Starts at `weights`; all randomness derives from `seed`.
     ///
     /// # Errors
-    /// When a setting is invalid, or `weights` are empty, not finite or not of the student's size.
+    /// When a setting is invalid, or `weights` are empty, not finite or not of the model's size.
     pub fn new(
         config: ImitationConfig,
         weights: Vec<f64>,
         seed: Seed,
-        mut student: Box<dyn Student>,
+        mut model: Box<dyn Model>,
     ) -> Result<Self, LearnError> {
         config.check()?;
         if config.gaze {
-            student = student.gaze_student().ok_or_else(|| LearnError::BadConfig {
+            model = model.taught(Taught::Gaze).ok_or_else(|| LearnError::BadConfig {
                 why: "gaze = true needs an agent with softmax attention to patches, as attention-agent; this one has none".into(),
             })?;
         }
         if config.names {
-            student = student.names_student().ok_or_else(|| LearnError::BadConfig {
+            model = model.taught(Taught::Names).ok_or_else(|| LearnError::BadConfig {
                 why: "names = true needs an agent with sensors and as many codes as them, as attention-neuron on numbers; this one has none"
                     .into(),
             })?;
         }
-        if student.inputs() + student.picture() == 0 {
+        let Some(student) = model.student().filter(|student| student.inputs() + student.picture() > 0) else {
             let why = "imitation needs an agent that learns from demonstrations; this one learns from its own \
                        transitions, with dqn or ppo";
             return Err(LearnError::BadConfig { why: why.into() });
-        }
+        };
         if config.dropout > 0.0 && !student.drop_patches(config.dropout, seed) {
             let why = "dropout needs an agent that acts without some of its patches, as attention-neuron on pictures";
             return Err(LearnError::BadConfig { why: why.into() });
         }
+        let (inputs, picture, actions) = (student.inputs(), student.picture(), student.actions());
+        let shape = Shape { inputs, picture, actions };
         let adam = |params| Optimizer::adam(params, config.learning_rate, 0.9, 0.999);
-        Ok(Imitation {
-            descent: Descent::new("imitation", weights, seed, &mut *student, adam)?.with_clip(config.clip),
+        let descent = Descent::double("imitation", weights, seed, &mut *model, adam, config.averaging)?;
+        let clip = if config.clip > 0.0 { config.clip } else { f64::INFINITY };
+        let method = ImitationMethod {
+            config,
+            shape,
             demonstrations: VecDeque::new(),
             room: MOST_BYTES,
             errors: Errors::default(),
-            fitness: Fitness::Mean,
-            measures: vec![],
-            stop: StopRequest::default(),
-            student,
-            config,
-        })
+            before: None,
+        };
+        Ok(Learning::of(method, descent.with_clip(Clip::Norm(clip)), model))
     }
+}
 
+impl ImitationMethod {
     /// How many of the newest of these demonstrations are kept.
     fn kept(&self, demonstrations: &VecDeque<Arc<Demonstration>>) -> usize {
         let mut bytes = 0_u64;
@@ -378,9 +386,9 @@ impl Imitation {
         newest.take_while(|newest| fits(*newest)).count()
     }
 
-    /// Who acts in the round that is due, the expert or the learner, and how often disturbances occur.
-    fn plan(&self) -> DemonstrationPlan {
-        let expert_drives = self.config.gaze || self.descent.generation < self.config.expert_rounds;
+    /// Who acts in round `generation`, the expert or the learner, and how often disturbances occur.
+    fn plan(&self, generation: u64) -> DemonstrationPlan {
+        let expert_drives = self.config.gaze || generation < self.config.expert_rounds;
         DemonstrationPlan {
             expert_drives,
             expert_share: self.config.expert_share,
@@ -392,21 +400,21 @@ impl Imitation {
     }
 
     /// A step of Adam on random segments of the demonstrations.
-    fn update(&mut self, number: u64, scratch: &mut Scratch) -> Result<(), LearnError> {
-        let ImitationConfig { pieces: count, piece, burn_in, averaging, .. } = self.config;
-        let Scratch { pieces, gradient, flat, step, turns, draws, drawn, errors, loss, norm } = scratch;
-        for (to, &from) in flat.iter_mut().zip(&self.descent.current) {
-            *to = from as f32;
-        }
-        if self.student.set_params(flat).is_err() {
-            self.descent.give_up();
-            return Ok(());
-        }
-        let Descent { seed, generation, .. } = self.descent;
+    fn update(
+        &mut self,
+        round: &mut Round<'_>,
+        number: u64,
+        scratch: &mut Scratch,
+    ) -> Result<(), LearnError> {
+        let ImitationConfig { pieces: count, piece, burn_in, dropout, .. } = self.config;
+        let Scratch { parts, turns, draws, drawn, errors, loss, norm } = scratch;
+        round.begin_update()?;
+        let Descent { seed, generation, .. } = *round.descent;
         let seed = seed.child("generation", generation).child("update", number);
-        if self.config.dropout > 0.0 {
-            self.student.drop_patches(self.config.dropout, seed.child("dropout", 0));
-        }
+        let update = Arc::make_mut(parts);
+        update.burn_in = burn_in;
+        update.dropout = (dropout > 0.0).then(|| (dropout, seed.child("dropout", 0)));
+        let pieces = &mut update.pieces;
         let mut rng = seed.rng();
         let mut steps = 0;
         pieces.clear();
@@ -432,35 +440,31 @@ impl Imitation {
             pieces.push(Piece { demonstration: Arc::clone(demonstration), steps: from..to });
             steps += to - from;
         }
-        gradient.fill(0.0);
-        self.student
-            .study_all(pieces, burn_in, gradient, errors)
-            .map_err(|error| LearnError::Gradient { generation, why: error.to_string() })?;
+        errors.clear();
+        let parts: Arc<dyn GradientParts> = Arc::clone(parts) as _;
+        round.add_gradients(&parts, &mut |sums| errors.push(sums[0]))?;
         let error = errors.iter().fold(0.0, |sum, error| sum + error);
-        if !error.is_finite() {
-            let what = format!("the loss of update {number} is {error}");
-            return Err(LearnError::Diverged { generation, what });
-        }
+        let of_update = round.descent.step(error, steps, round.gradient)?;
         if let Some(draws) = draws {
-            for ((&index, piece), &error) in drawn.iter().zip(&*pieces).zip(&*errors) {
+            for ((&index, piece), &error) in drawn.iter().zip(&scratch.parts.pieces).zip(&*errors) {
                 draws.learnt(&mut self.errors, index, piece.steps.clone(), error);
             }
         }
         *loss += error / steps as f64;
-        *norm += self.descent.step(gradient, steps, averaging, step);
+        *norm += of_update;
         Ok(())
     }
 
     /// Costs of a step where `steps` steps have `costs`: one for each choice, else three for each number of an action.
     fn costs_per_step(&self, costs: usize, steps: usize) -> usize {
-        let actions = self.student.actions();
+        let actions = self.shape.actions;
         if costs == steps * actions { actions } else { 3 * actions }
     }
 
-    /// Checks that `demonstration` fits the student; the error says why not.
+    /// Checks that `demonstration` fits the model; the error says why not.
     fn check_demonstration(&self, demonstration: &Demonstration) -> Result<(), String> {
         let Demonstration { inputs, pictures, actions, costs, gaze, steps } = demonstration;
-        let (wanted_inputs, wanted_actions) = (self.student.inputs(), self.student.actions());
+        let (wanted_inputs, wanted_actions) = (self.shape.inputs, self.shape.actions);
         if *steps == 0 || inputs.len() != steps * wanted_inputs || actions.len() != steps * wanted_actions {
             return Err(format!(
                 "a demonstration of {steps} steps has {} inputs and {} actions; {wanted_inputs} and {wanted_actions} a step are due",
@@ -498,27 +502,21 @@ impl Imitation {
                 "a demonstration looks at ({x}, {y}) with weight {weight}; places are 0 to 1 and weights above 0"
             ));
         }
-        let wanted = if self.student.picture() > 0 { *steps } else { 0 };
+        let wanted = if self.shape.picture > 0 { *steps } else { 0 };
         if pictures.len() != wanted {
             return Err(format!(
                 "a demonstration of {steps} steps has {} pictures; {wanted} are due",
                 pictures.len()
             ));
         }
-        pictures.check(self.student.picture()).map_err(|error| format!("a demonstration: {error}"))
+        pictures.check(self.shape.picture).map_err(|error| format!("a demonstration: {error}"))
     }
 }
 
-/// Buffers of an update besides the weights, allocated once per round.
+/// Buffers of an update, allocated once per round.
 struct Scratch {
     /// The segments that the gradient is computed on.
-    pieces: Vec<Piece>,
-    /// `[n_params]`: sum of the gradients over the segments.
-    gradient: Vec<f32>,
-    /// `[n_params]`: the weights at which the gradient is computed.
-    flat: Vec<f32>,
-    /// `[n_params]`: the step that is passed to the optimiser.
-    step: Vec<f64>,
+    parts: Arc<Pieces>,
     /// The new demonstrations in the order of their turns, counted from the newest; empty if segments are random.
     turns: Vec<usize>,
     /// What segments are drawn by with priorities …
@@ -534,12 +532,9 @@ struct Scratch {
 }
 
 impl Scratch {
-    fn new(params: usize, pieces: usize) -> Self {
+    fn new(pieces: usize) -> Self {
         Scratch {
-            pieces: Vec::with_capacity(pieces),
-            gradient: vec![0.0; params],
-            flat: vec![0.0; params],
-            step: vec![0.0; params],
+            parts: Arc::new(Pieces { pieces: Vec::with_capacity(pieces), ..Pieces::default() }),
             turns: vec![],
             draws: None,
             drawn: Vec::with_capacity(pieces),
@@ -605,19 +600,20 @@ fn saved_gaze(saved: StateReader<'_>) -> Result<Vec<Vec<GazePoint>>, LearnError>
     Ok(looks)
 }
 
-impl Learner for Imitation {
-    fn work(&mut self, episodes: &Episodes<'_>) -> Work {
-        self.descent.work(episodes, Record::Demonstrations(self.plan()))
+impl Method for ImitationMethod {
+    fn record(&self, descent: &Descent) -> Record {
+        Record::Demonstrations(self.plan(descent.generation))
     }
 
-    fn receive(&mut self, experience: Experience) -> Result<Progress, LearnError> {
-        let generation = self.descent.generation;
-        let returns = self.descent.returns("imitation", &experience)?;
+    fn numbers(&self) -> Vec<f64> {
+        self.config.numbers()
+    }
+
+    fn learn(&mut self, round: &mut Round<'_>, experience: Experience) -> Result<Measures, LearnError> {
         let new = demonstrations(experience.recordings)?;
         for demonstration in &new {
             self.check_demonstration(demonstration).map_err(|why| LearnError::Experience { why })?;
         }
-        let before = (self.descent.clone(), self.demonstrations.clone(), self.errors.clone());
         let (recorded, prioritised) = (new.len(), self.config.priority > 0.0);
         if prioritised {
             for demonstration in &new {
@@ -629,53 +625,35 @@ impl Learner for Imitation {
         self.demonstrations.drain(..self.demonstrations.len() - kept);
         self.errors.keep(kept);
         let fresh = recorded.min(kept);
-        let mut scratch = Scratch::new(self.descent.current.len(), self.config.pieces);
+        let mut scratch = Scratch::new(self.config.pieces);
         scratch.draws = prioritised.then(|| Draws::new(&self.errors, self.config.priority));
         if self.config.in_turn {
-            let mut rng = self.descent.seed.child("generation", generation).child("turns", 0).rng();
+            let Descent { seed, generation, .. } = *round.descent;
             scratch.turns.extend(0..fresh);
-            for i in (1..fresh).rev() {
-                scratch.turns.swap(i, below(&mut rng, i + 1));
-            }
+            shuffle(&mut scratch.turns, seed.child("generation", generation).child("turns", 0));
         }
-        let updated = (0..self.config.updates as u64)
-            .try_for_each(|number| {
-                self.stop.check()?;
-                self.update(number, &mut scratch)
-            })
-            .and_then(|()| self.descent.check());
-        if let Err(error) = updated {
-            (self.descent, self.demonstrations, self.errors) = before;
-            return Err(error);
+        for number in 0..self.config.updates as u64 {
+            self.update(round, number, &mut scratch)?;
         }
         let per = 1.0 / self.config.updates as f64;
-        self.measures = vec![("loss", scratch.loss * per), ("gradient_norm", scratch.norm * per)];
-        self.measures.extend(prioritised.then(|| ("loss_of_kept", self.errors.mean())));
-        Ok(self.descent.end_round(self.fitness, &returns))
+        let mut measures = vec![("loss", scratch.loss * per), ("gradient_norm", scratch.norm * per)];
+        measures.extend(prioritised.then(|| ("loss_of_kept", self.errors.mean())));
+        Ok(measures)
     }
 
-    fn stop_when(&mut self, asked: &StopRequest) {
-        self.stop = asked.clone();
+    fn begin(&mut self) {
+        self.before = Some((self.demonstrations.clone(), self.errors.clone()));
     }
 
-    fn weights(&self) -> &[f64] {
-        &self.descent.average
+    fn end(&mut self, learnt: bool) {
+        if let Some(before) = self.before.take()
+            && !learnt
+        {
+            (self.demonstrations, self.errors) = before;
+        }
     }
 
-    fn centre(&self) -> &[f64] {
-        &self.descent.current
-    }
-
-    fn generation(&self) -> u64 {
-        self.descent.generation
-    }
-
-    fn measures(&self) -> Vec<(&'static str, f64)> {
-        self.measures.clone()
-    }
-
-    fn state(&self) -> StateDict {
-        let mut state = self.descent.state(self.config.numbers());
+    fn save(&self, state: &mut StateDict) {
         let steps: Vec<u64> = self.demonstrations.iter().map(|d| d.steps as u64).collect();
         let all = steps.iter().sum::<u64>() as usize;
         let rows = |per: usize, numbers: Vec<f32>| {
@@ -683,8 +661,8 @@ impl Learner for Imitation {
         };
         let inputs = self.demonstrations.iter().flat_map(|d| d.inputs.iter().copied()).collect();
         let actions = self.demonstrations.iter().flat_map(|d| d.actions.iter().copied()).collect();
-        state.insert("demonstrations.inputs".into(), rows(self.student.inputs(), inputs));
-        state.insert("demonstrations.actions".into(), rows(self.student.actions(), actions));
+        state.insert("demonstrations.inputs".into(), rows(self.shape.inputs, inputs));
+        state.insert("demonstrations.actions".into(), rows(self.shape.actions, actions));
         state.insert("demonstrations.steps".into(), Tensor::from(steps));
         if self.config.stakes {
             let costs: Vec<f32> = self.demonstrations.iter().flat_map(|d| d.costs.iter().copied()).collect();
@@ -702,7 +680,7 @@ impl Learner for Imitation {
             state.insert("demonstrations.gaze_points".into(), points.expect("three numbers each"));
             state.insert("demonstrations.gaze_counts".into(), Tensor::from(counts));
         }
-        if self.student.picture() > 0 {
+        if self.shape.picture > 0 {
             let ends = self.demonstrations.iter().flat_map(|d| d.pictures.ends().iter().copied());
             let packed = self.demonstrations.iter().flat_map(|d| d.pictures.packed().iter().copied());
             let packed: Vec<u8> = packed.collect();
@@ -710,17 +688,15 @@ impl Learner for Imitation {
             state.insert("demonstrations.picture_ends".into(), Tensor::from(ends.collect::<Vec<u64>>()));
             state.insert("demonstrations.pictures".into(), packed);
         }
-        state
     }
 
-    fn restore(&mut self, state: &StateDict) -> Result<(), LearnError> {
+    fn restore(&mut self, state: &StateDict, _: &Descent) -> Result<(), LearnError> {
         let bad = |why: String| Err(LearnError::BadState { why });
         let saved = StateReader(state);
-        let descent = self.descent.restored(saved, &self.config.numbers())?;
         // Checkpoints of older versions use the name `lessons`.
         let prefix = if state.contains_key("lessons.steps") { "lessons" } else { "demonstrations" };
         let steps = saved.u64s(&format!("{prefix}.steps"))?;
-        let (per_input, per_action) = (self.student.inputs(), self.student.actions());
+        let (per_input, per_action) = (self.shape.inputs, self.shape.actions);
         let mut inputs = saved.f32s(&format!("{prefix}.inputs"), per_input.max(1))?;
         let mut actions = saved.f32s(&format!("{prefix}.actions"), per_action.max(1))?;
         let all = steps.iter().try_fold(0u64, |sum, &n| (n > 0).then(|| sum.checked_add(n)).flatten());
@@ -736,7 +712,7 @@ impl Learner for Imitation {
             ));
         }
         let (mut ends, mut packed): (&[u64], &[u8]) = (&[], &[]);
-        if self.student.picture() > 0 {
+        if self.shape.picture > 0 {
             ends = saved.u64s("demonstrations.picture_ends")?;
             packed = saved.bytes("demonstrations.pictures")?;
             if all != Some(ends.len() as u64) {
@@ -772,14 +748,14 @@ impl Learner for Imitation {
         for &steps in steps {
             let steps = steps as usize;
             let mut pictures = PackedPictures::default();
-            if self.student.picture() > 0 {
+            if self.shape.picture > 0 {
                 let (of_ends, more_ends) = ends.split_at(steps);
                 let len = of_ends.last().copied().unwrap_or(0);
                 let Some((of_packed, more_packed)) = packed.split_at_checked(len as usize) else {
                     return bad(format!("pictures end at byte {len} of {}", packed.len()));
                 };
                 pictures =
-                    PackedPictures::from_parts(of_ends.to_vec(), of_packed.to_vec(), self.student.picture())
+                    PackedPictures::from_parts(of_ends.to_vec(), of_packed.to_vec(), self.shape.picture)
                         .map_err(|error| LearnError::BadState { why: error.to_string() })?;
                 (ends, packed) = (more_ends, more_packed);
             }
@@ -819,7 +795,7 @@ impl Learner for Imitation {
         let kept = self.kept(&demonstrations);
         demonstrations.drain(..demonstrations.len() - kept);
         errors.keep(kept);
-        (self.descent, self.demonstrations, self.errors) = (descent, demonstrations, errors);
+        (self.demonstrations, self.errors) = (demonstrations, errors);
         Ok(())
     }
 }

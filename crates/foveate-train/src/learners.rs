@@ -11,7 +11,7 @@
 //!
 //! let table = "population = 8\nsigma = 0.2".parse().expect("TOML");
 //! let settings = LEARNERS.find("rank-es")?.settings(&table)?;
-//! let parts = LearnerParts { weights: vec![0.0; 10], seed: Seed::root(1), student: None, fitness: Fitness::Mean };
+//! let parts = LearnerParts { weights: vec![0.0; 10], seed: Seed::root(1), model: None, fitness: Fitness::Mean };
 //! let learner = settings.build(parts)?;
 //! assert_eq!((settings.rows(10), learner.weights().len()), (8, 10));
 //! assert!(LEARNERS.names().contains(&"imitation"));
@@ -19,7 +19,7 @@
 //! ```
 
 use foveate_core::forms::{self, Setting};
-use foveate_core::{Descriptor, LearnError, Learner, Registry, Seed, Student};
+use foveate_core::{Descriptor, LearnError, Learner, Model, Registry, Seed};
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 use toml::Table;
@@ -125,21 +125,21 @@ impl Descriptor for LearnerDescriptor {
 pub enum LearnsFrom {
     /// Returns of episodes.
     Returns,
-    /// Demonstrations of the world's expert, with a [`Student`] that computes gradients.
+    /// Demonstrations of the world's expert, with a [`Model`] that has a [student](Model::student).
     Demonstrations,
-    /// The derivatives of the world's steps, with a [`Student`] that computes gradients.
+    /// The derivatives of the world's steps, with a [`Model`] that [learns through them](Model::study_world).
     Derivatives,
     /// Transitions: observations, actions and rewards.
     Transitions,
-    /// Transitions, with a [`Student`] that values actions, see [`Student::value_network`].
+    /// Transitions, with a [`Model`] whose outputs are [values](foveate_core::OutputKind::Values) of actions.
     Values,
-    /// Transitions, with a [`Student`] that draws its actions and estimates values, see [`Student::actor_critic`].
+    /// Transitions, with a [`Model`] whose outputs are a [policy](foveate_core::OutputKind::Policy).
     Policies,
 }
 
 impl LearnsFrom {
-    /// Whether a learner of this kind needs a [`Student`].
-    pub const fn needs_student(self) -> bool {
+    /// Whether a learner of this kind needs a [`Model`].
+    pub const fn needs_model(self) -> bool {
         matches!(
             self,
             LearnsFrom::Demonstrations | LearnsFrom::Derivatives | LearnsFrom::Values | LearnsFrom::Policies
@@ -186,8 +186,8 @@ pub struct LearnerParts<'a> {
     pub weights: Vec<f64>,
     /// All randomness of the learner derives from this seed.
     pub seed: Seed,
-    /// The part of the agent that computes gradients, if there is one.
-    pub student: Option<&'a dyn Student>,
+    /// What the agent learns by gradients with, if there is such a part.
+    pub model: Option<&'a dyn Model>,
     /// How the returns of the episodes of a row are reduced to a fitness.
     pub fitness: Fitness,
 }

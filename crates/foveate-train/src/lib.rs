@@ -20,9 +20,11 @@ pub mod dqn;
 mod error;
 mod event;
 mod evolution;
+mod fingerprint;
 pub mod imitation;
 mod job_queue;
 mod learners;
+mod learning;
 pub mod population;
 pub mod ppo;
 mod recipe;
@@ -42,6 +44,7 @@ pub use learners::{
     JobSize, LEARNERS, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom,
     ParseSettings,
 };
+pub use learning::Learning;
 pub use recipe::{
     Fitness, Init, Interval, LearnerConfig, Patience, Recipe, Replay, ReplayJudge, Schedule, Selection,
     Stage, Teacher, TrackSeeds, track_seed,

@@ -25,8 +25,9 @@ use foveate_core::{
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
-use crate::descent::{returns, rounded};
+use crate::fingerprint::Order;
 use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
+use crate::learning::{returns, rounded};
 use crate::recipe::Fitness;
 use crate::vtrace::{EVOLVED, Heritage, Vtrace, VtraceConfig};
 
@@ -80,17 +81,20 @@ impl Default for PopulationConfig {
 /// Bounds of settings that grow or shrink for long, in the order of [`EVOLVED`].
 const LEAST_OF_SETTINGS: f64 = 1e-12;
 const MOST_OF_SETTINGS: [f64; EVOLVED.len()] = [1e6, 1e6, 1.0, 1e12];
+/// See [`Order`].
+const ORDER: Order =
+    Order { always: &["members", "interval", "begin", "margin", "chance", "factor"], later: &[], words: &[] };
 /// Most members.
 const MOST_MEMBERS: usize = 1000;
 
 impl PopulationConfig {
     /// The learner with these settings and parts.
     fn population(&self, parts: LearnerParts<'_>) -> Result<Population, LearnError> {
-        let LearnerParts { weights, seed, student, fitness } = parts;
+        let LearnerParts { weights, seed, model, fitness } = parts;
         let mut members = Vec::with_capacity(self.members);
         for number in 0..self.members as u64 {
             let seed = seed.child("member", number);
-            let parts = LearnerParts { weights: weights.clone(), seed, student, fitness };
+            let parts = LearnerParts { weights: weights.clone(), seed, model, fitness };
             members.push(Member { learner: Vtrace::of_parts(&self.vtrace, parts)?, played: vec![] });
         }
         Ok(Population {
@@ -255,9 +259,9 @@ impl Population {
 
     /// Its own settings as numbers, to detect a state that was saved with others.
     fn numbers(&self) -> Vec<f64> {
-        let PopulationConfig { members, interval, begin, margin, chance, factor, vtrace } = &self.config;
-        let own = [*members as f64, *interval as f64, *begin as f64, *margin, *chance, *factor];
-        [&own[..], &vtrace.numbers()].concat()
+        let mut settings = self.config.table();
+        settings.remove("vtrace");
+        [ORDER.numbers(settings), self.config.vtrace.numbers()].concat()
     }
 }
 

@@ -21,19 +21,22 @@ pub(crate) mod objective;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use foveate_core::{
-    ActionBuf, ActionDistribution, ActorCritic, Episodes, Experience, LearnError, Learner, Predictions,
-    Progress, Record, Recording, Seed, StateDict, StopRequest, Student, Unroll, Work,
+    ActionBuf, ActionDistribution, Experience, GradientParts, LastStep, LearnError, Learner, LossSums, Model,
+    Outputs, PartScratch, PolicyError, Predictions, Record, Seed, Unroll, lacking,
 };
-use foveate_learn::{Clip, OptimizerConfig, optimizer};
+use foveate_learn::{Clip, OptimizerConfig};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
 use self::objective::{Taken, advantages, explained_variance, log_probability, taken};
-use crate::descent::{self, Learnt};
+use crate::descent::Descent;
 use crate::evolution::vectors;
+use crate::fingerprint::Order;
 use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
-use crate::recipe::Fitness;
+use crate::learning::{Learning, Measures, Method, Round, add, check_unroll, shuffle, transitions};
 
 /// Descriptor for the registry.
 pub(crate) const DESCRIPTOR: LearnerDescriptor = LearnerDescriptor {
@@ -76,6 +79,16 @@ pub struct PpoConfig {
     /// policy, returns to come of the order of 1 let both learn.
     #[serde(skip_serializing_if = "is_one")]
     pub reward_scale: f64,
+    /// Parts of a batch whose gradients are computed by themselves, at the same time where there are several cores, at least 1.
+    /// Results depend on this number, not on the number of cores. Left out of the configuration where it is 1.
+    #[serde(skip_serializing_if = "is_whole")]
+    pub shares: usize,
+}
+
+/// Whether a batch is not divided into shares.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(crate) const fn is_whole(shares: &usize) -> bool {
+    *shares == 1
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -97,6 +110,7 @@ impl Default for PpoConfig {
             value_weight: 0.5,
             entropy_weight: 0.01,
             reward_scale: 1.0,
+            shares: 1,
         }
     }
 }
@@ -112,32 +126,33 @@ const ADAM_EPSILON: f64 = 1e-5;
 const NEEDS: &str =
     "ppo needs an agent that draws its actions and estimates values, such as actor-critic; this one does not";
 
-impl PpoConfig {
-    /// The settings as numbers, to detect a state that was saved with other settings.
-    fn numbers(&self) -> Vec<f64> {
-        let counts = [self.epochs, self.batch, self.segment].map(|n| n as f64);
-        let numbers = [
-            self.discount,
-            self.lambda,
-            self.clip_ratio,
-            self.learning_rate,
-            self.clip,
-            self.value_weight,
-            self.entropy_weight,
-        ];
-        let mut all = [&counts[..], &numbers].concat();
-        // A setting that came later counts only where it is used, so that older states still fit.
-        if self.reward_scale != 1.0 {
-            all.push(self.reward_scale);
-        }
-        all
-    }
-}
+/// See [`Order`].
+const ORDER: Order = Order {
+    always: &[
+        "epochs",
+        "batch",
+        "segment",
+        "discount",
+        "lambda",
+        "clip_ratio",
+        "learning_rate",
+        "clip",
+        "value_weight",
+        "entropy_weight",
+    ],
+    later: &[&[("reward_scale", 1.0)]],
+    words: &[],
+};
 
 impl LearnerSettings for PpoConfig {
     fn check(&self) -> Result<(), LearnError> {
         let refuse = |why: String| Err(LearnError::BadConfig { why });
-        for (name, value) in [("epochs", self.epochs), ("batch", self.batch), ("segment", self.segment)] {
+        for (name, value) in [
+            ("epochs", self.epochs),
+            ("batch", self.batch),
+            ("segment", self.segment),
+            ("shares", self.shares),
+        ] {
             if !(1..=MOST).contains(&value) {
                 return refuse(format!("{name} = {value}; choose from 1 to {MOST}"));
             }
@@ -170,13 +185,11 @@ impl LearnerSettings for PpoConfig {
     }
 
     fn build(&self, parts: LearnerParts<'_>) -> Result<Box<dyn Learner>, LearnError> {
-        let LearnerParts { weights, seed, student, fitness } = parts;
-        let Some(student) = student else {
+        let LearnerParts { weights, seed, model, fitness } = parts;
+        let Some(model) = model else {
             return Err(LearnError::BadConfig { why: NEEDS.into() });
         };
-        let mut learner = Ppo::new(self.clone(), &weights, seed, student)?;
-        learner.fitness = fitness;
-        Ok(Box::new(learner))
+        Ok(Box::new(Ppo::new(self.clone(), &weights, seed, model)?.with_fitness(fitness)))
     }
 
     fn size(&self, job: &JobSize) -> LearnerSize {
@@ -193,20 +206,13 @@ impl LearnerSettings for PpoConfig {
     }
 }
 
-/// The learner; see the [module documentation](self).
-pub struct Ppo {
-    config: PpoConfig,
-    seed: Seed,
-    student: Box<dyn Student>,
-    learnt: Learnt,
-    /// `[n_params]`: the same as [`Learnt::params`].
-    current: Vec<f64>,
-    /// How the returns of a round are reduced to the reported number.
-    fitness: Fitness,
-    measures: Vec<(&'static str, f64)>,
-    /// Set when the user asks to stop.
-    stop: StopRequest,
+/// The method; see the [module documentation](self).
+pub struct PpoMethod {
+    pub(crate) config: PpoConfig,
 }
+
+/// The learner; see the [module documentation](self).
+pub type Ppo = Learning<PpoMethod>;
 
 /// The steps of a round, of all episodes one after the other.
 #[derive(Default)]
@@ -229,33 +235,30 @@ struct Rollouts {
     segments: Vec<(usize, usize)>,
 }
 
-/// Buffers of an update.
-#[derive(Default)]
-struct Scratch {
-    inputs: Vec<f32>,
-    memories: Vec<f32>,
-    d_outputs: Vec<f32>,
-    d_values: Vec<f32>,
-    d_log: Vec<f64>,
-    d_entropy: Vec<f64>,
-    gradient: Vec<f32>,
+/// The loss of a batch, in shares whose gradients are computed by themselves.
+struct Loss {
+    config: PpoConfig,
+    distribution: ActionDistribution,
+    rollouts: Arc<Rollouts>,
+    /// Of the batch: first step and number of steps of each.
+    segments: Vec<(usize, usize)>,
+    /// Segments of a share; the last has the rest.
+    per_share: usize,
+    /// 1 / the steps of the batch.
+    share: f64,
 }
 
-/// Sums over the updates of a round.
-#[derive(Default)]
-struct Sums {
-    updates: u64,
-    loss: f64,
-    norm: f64,
-    entropy: f64,
-    value_loss: f64,
-    clipped: f64,
-    divergence: f64,
-}
+/// Places in the sums of a [`Loss`]; the first is the loss itself.
+const ENTROPY: usize = 1;
+const VALUE_LOSS: usize = 2;
+const CLIPPED: usize = 3;
+const DIVERGENCE: usize = 4;
 
-/// The network of a student; [`Ppo::new`] made sure that there is one.
-fn network(student: &mut dyn Student) -> &mut dyn ActorCritic {
-    student.actor_critic().expect("checked when the learner was made")
+/// The network of a model; [`Ppo::new`] made sure that there is one, with a distribution.
+fn network(model: &mut dyn Model) -> (&mut dyn Outputs, ActionDistribution) {
+    let network = model.outputs().expect("checked when the learner was made");
+    let distribution = network.kind().distribution().expect("checked when the learner was made");
+    (network, distribution)
 }
 
 fn refused(why: String) -> LearnError {
@@ -266,60 +269,62 @@ impl Ppo {
     /// Starts at `weights`; all randomness derives from `seed`.
     ///
     /// # Errors
-    /// When a setting is invalid, `weights` are empty, not finite or not of the student's size, or the student does not draw
+    /// When a setting is invalid, `weights` are empty, not finite or not of the model's size, or the model does not draw
     /// actions.
     pub fn new(
         config: PpoConfig,
         weights: &[f64],
         seed: Seed,
-        student: &dyn Student,
+        model: &dyn Model,
     ) -> Result<Self, LearnError> {
         config.check()?;
-        let mut student = student.boxed_clone();
-        descent::check_start("ppo", weights, &mut *student)?;
-        if student.actor_critic().is_none() {
+        let mut model = model.boxed_clone();
+        let adam = OptimizerConfig::Adam { beta1: 0.9, beta2: 0.999, epsilon: ADAM_EPSILON };
+        let descent = Descent::single("ppo", weights, seed, &mut *model, adam, config.learning_rate)?;
+        if model.outputs().and_then(|network| network.kind().distribution()).is_none() {
             return Err(LearnError::BadConfig { why: NEEDS.into() });
         }
-        let adam = OptimizerConfig::Adam { beta1: 0.9, beta2: 0.999, epsilon: ADAM_EPSILON };
-        let learnt = Learnt::new(weights, adam);
-        Ok(Ppo {
-            config,
-            seed,
-            student,
-            current: learnt.weights(),
-            learnt,
-            fitness: Fitness::Mean,
-            measures: vec![],
-            stop: StopRequest::default(),
+        let descent = descent.with_clip(Clip::Norm(config.clip));
+        Ok(Learning::of(PpoMethod { config }, descent, model))
+    }
+}
+
+impl PpoMethod {
+    /// The loss of a batch of segments.
+    fn loss(
+        &self,
+        model: &mut dyn Model,
+        rollouts: &Arc<Rollouts>,
+        batch: &[(usize, usize)],
+    ) -> Arc<dyn GradientParts> {
+        let steps: usize = batch.iter().map(|(_, len)| len).sum();
+        Arc::new(Loss {
+            config: self.config.clone(),
+            distribution: network(model).1,
+            rollouts: Arc::clone(rollouts),
+            segments: batch.to_vec(),
+            per_share: batch.len().div_ceil(self.config.shares).max(1),
+            share: 1.0 / steps.max(1) as f64,
         })
     }
 
     /// Adds an unroll of an episode, at the weights with which it was recorded. `predictions` is scratch space.
     fn add(
-        &mut self,
+        &self,
+        round: &mut Round<'_>,
         unroll: &Unroll,
         rollouts: &mut Rollouts,
         predictions: &mut Predictions,
     ) -> Result<(), LearnError> {
         let PpoConfig { discount, lambda, segment, reward_scale, .. } = self.config;
-        let network = network(&mut *self.student);
-        let (width, distribution, memory) =
-            (network.encoded_len(), network.distribution(), network.memory_len());
+        let (network, distribution) = network(round.model);
+        let (width, memory) = (network.encoded_len(), network.memory_len());
+        check_unroll(unroll)?;
         let n = unroll.len();
-        if n == 0 || unroll.observations.len() != n + 1 || unroll.rewards.len() != n {
-            return Err(refused(format!(
-                "an unroll of {n} steps with {} observations and {} rewards",
-                unroll.observations.len(),
-                unroll.rewards.len()
-            )));
-        }
-        if let Some((t, reward)) = unroll.rewards.iter().enumerate().find(|(_, x)| !x.is_finite()) {
-            return Err(refused(format!("the reward of step {t} is {reward}")));
-        }
         let begin = rollouts.inputs.len();
         for observation in &unroll.observations {
             network
-                .encode(observation.as_observation(), &mut rollouts.inputs)
+                .encode(LastStep::default(), observation.as_observation(), &mut rollouts.inputs)
                 .map_err(|error| refused(error.to_string()))?;
         }
         network.follow(&rollouts.inputs[begin..], predictions);
@@ -337,7 +342,7 @@ impl Ppo {
             };
             let (log, _) = log_probability(outputs, &taken, &mut d_log, &mut d_entropy);
             if !log.is_finite() || !values[t].is_finite() {
-                let Learnt { generation, .. } = self.learnt;
+                let Descent { generation, .. } = *round.descent;
                 let what =
                     format!("step {t}: the probability of the action is exp({log}), its value {}", values[t]);
                 return Err(LearnError::Diverged { generation, what });
@@ -359,28 +364,17 @@ impl Ppo {
     }
 
     /// All episodes of a round.
-    fn rollouts(&mut self, experience: &Experience) -> Result<Rollouts, LearnError> {
-        if experience.recordings.len() != experience.episodes.len() {
-            let (given, wanted) = (experience.recordings.len(), experience.episodes.len());
-            return Err(refused(format!("{given} recordings of {wanted} episodes")));
-        }
-        let diverged = |error: foveate_core::PolicyError| LearnError::Diverged {
-            generation: self.learnt.generation,
-            what: error.to_string(),
-        };
-        self.student.set_params(&self.learnt.params).map_err(diverged)?;
+    fn rollouts(&self, round: &mut Round<'_>, experience: Experience) -> Result<Rollouts, LearnError> {
+        round.descent.give_to(round.model)?;
         let (mut rollouts, mut predictions) = (Rollouts::default(), Predictions::default());
-        for recording in &experience.recordings {
-            let Recording::Transitions(unrolls) = recording else {
-                return Err(refused("ppo learns from transitions, not from other recordings".into()));
-            };
+        for unrolls in transitions("ppo", experience)? {
             let [unroll] = &unrolls[..] else {
                 return Err(refused(format!(
                     "an episode in {} unrolls; ppo takes episodes of at most {UNROLL} steps in one",
                     unrolls.len()
                 )));
             };
-            self.add(unroll, &mut rollouts, &mut predictions)?;
+            self.add(round, unroll, &mut rollouts, &mut predictions)?;
         }
         let n = rollouts.advantages.len().max(1) as f64;
         let mean = rollouts.advantages.iter().sum::<f64>() / n;
@@ -390,56 +384,45 @@ impl Ppo {
         }
         Ok(rollouts)
     }
+}
 
-    /// A step of Adam on these segments; `number` counts the batches of the round.
-    fn update(
-        &mut self,
-        number: u64,
-        rollouts: &Rollouts,
-        segments: &[(usize, usize)],
-        scratch: &mut Scratch,
-        sums: &mut Sums,
-    ) -> Result<(), LearnError> {
-        let PpoConfig { clip_ratio, segment, learning_rate, clip, value_weight, entropy_weight, .. } =
-            self.config;
-        let Ppo { learnt, student, .. } = self;
-        let place = format!("update {} (batch {number} of the round)", learnt.updates);
-        let diverged = |what: String| LearnError::Diverged {
-            generation: learnt.generation,
-            what: format!("{place}: {what}"),
-        };
-        student.set_params(&learnt.params).map_err(|error| diverged(error.to_string()))?;
-        let network = network(&mut **student);
-        let (width, distribution, memory) =
-            (network.encoded_len(), network.distribution(), network.memory_len());
+impl GradientParts for Loss {
+    fn count(&self) -> usize {
+        self.segments.len().div_ceil(self.per_share)
+    }
+
+    fn study(
+        &self,
+        part: usize,
+        model: &mut dyn Model,
+        scratch: &mut PartScratch,
+        gradient: &mut [f32],
+    ) -> Result<LossSums, PolicyError> {
+        let Loss { config, distribution, rollouts, segments, per_share, share } = self;
+        let &PpoConfig { clip_ratio, segment, value_weight, entropy_weight, .. } = config;
+        let segments = segments.chunks(*per_share).nth(part).expect("a share of the batch");
+        let network = model.outputs().ok_or_else(|| lacking("network"))?;
+        let (width, memory) = (network.encoded_len(), network.memory_len());
         let (steps, count) = (if memory == 0 { 1 } else { segment }, segments.len());
-        let Scratch { inputs, memories, d_outputs, d_values, d_log, d_entropy, gradient } = scratch;
 
         // [steps, segments]: what lies behind the end of a short segment is zeros.
+        let PartScratch { inputs, memories, .. } = scratch;
         inputs.clear();
         inputs.resize(steps * count * width, 0.0);
         memories.clear();
-        let mut valid = 0;
         for (place, &(first, len)) in segments.iter().enumerate() {
             for t in 0..len {
                 inputs[(t * count + place) * width..][..width]
                     .copy_from_slice(&rollouts.inputs[(first + t) * width..][..width]);
             }
             memories.extend_from_slice(&rollouts.memories[first * memory..][..memory]);
-            valid += len;
         }
         let Predictions { outputs, values, .. } = network.forward(steps, inputs, memories);
-        let (per_step, share) = (distribution.outputs(), 1.0 / valid.max(1) as f64);
-        for buffer in [&mut *d_log, &mut *d_entropy] {
-            buffer.clear();
-            buffer.resize(per_step, 0.0);
-        }
-        d_outputs.clear();
-        d_outputs.resize(outputs.len(), 0.0);
-        d_values.clear();
-        d_values.resize(values.len(), 0.0);
-        let (mut loss, mut entropy_sum, mut value_loss, mut clipped, mut divergence) =
-            (0.0, 0.0, 0.0, 0.0, 0.0);
+        let per_step = distribution.outputs();
+        let (mut d_log, mut d_entropy) = (vec![0.0; per_step], vec![0.0; per_step]);
+        scratch.clear_derivatives(outputs.len(), values.len());
+        let PartScratch { d_outputs, d_values, .. } = scratch;
+        let mut sums = LossSums::default();
         for (place, &(first, len)) in segments.iter().enumerate() {
             for t in 0..len {
                 let (row, step) = (t * count + place, first + t);
@@ -448,129 +431,72 @@ impl Ppo {
                     ActionBuf::Discrete(choice) => Taken::Choice(*choice),
                     ActionBuf::Continuous(numbers) => Taken::Numbers(numbers),
                 };
-                let (log, entropy) = log_probability(outputs, &taken, d_log, d_entropy);
+                let (log, entropy) = log_probability(outputs, &taken, &mut d_log, &mut d_entropy);
                 let (advantage, ratio) = (rollouts.advantages[step], (log - rollouts.logs[step]).exp());
                 let free = ratio * advantage;
                 let bounded = ratio.clamp(1.0 - clip_ratio, 1.0 + clip_ratio) * advantage;
                 // Where the bounded one is smaller, it is constant.
                 let slope = if free <= bounded { -free } else { 0.0 };
                 let error = f64::from(values[row]) - rollouts.targets[step];
-                loss += share
+                sums[0] += share
                     * (value_weight * 0.5 * error * error - free.min(bounded) - entropy_weight * entropy);
-                entropy_sum += share * entropy;
-                value_loss += share * 0.5 * error * error;
-                clipped += share * f64::from(u8::from((ratio - 1.0).abs() > clip_ratio));
-                divergence += share * (ratio - 1.0 - (log - rollouts.logs[step]));
+                sums[ENTROPY] += share * entropy;
+                sums[VALUE_LOSS] += share * 0.5 * error * error;
+                sums[CLIPPED] += share * f64::from(u8::from((ratio - 1.0).abs() > clip_ratio));
+                sums[DIVERGENCE] += share * (ratio - 1.0 - (log - rollouts.logs[step]));
                 for ((to, d_log), d_entropy) in
-                    d_outputs[row * per_step..][..per_step].iter_mut().zip(&*d_log).zip(&*d_entropy)
+                    d_outputs[row * per_step..][..per_step].iter_mut().zip(&d_log).zip(&d_entropy)
                 {
                     *to = (share * (slope * d_log - entropy_weight * d_entropy)) as f32;
                 }
                 d_values[row] = (share * value_weight * error) as f32;
             }
         }
-        if !loss.is_finite() {
-            return Err(diverged(format!("the loss is {loss}")));
-        }
-        gradient.clear();
-        gradient.resize(learnt.params.len(), 0.0);
         network.backward(d_outputs, d_values, gradient);
-        let norm = optimizer::norm(gradient);
-        if !norm.is_finite() {
-            return Err(diverged(format!("the norm of the gradient is {norm}")));
-        }
-        Clip::Norm(clip).apply(norm, gradient);
-        learnt.optimizer.step(learning_rate, gradient, &mut learnt.params);
-        learnt.updates += 1;
-        if let Some((parameter, value)) = learnt.params.iter().enumerate().find(|(_, x)| !x.is_finite()) {
-            let what = format!("{place}: the weight of parameter {parameter} is {value}");
-            return Err(LearnError::Diverged { generation: learnt.generation, what });
-        }
-        sums.updates += 1;
-        sums.loss += loss;
-        sums.norm += norm;
-        sums.entropy += entropy_sum;
-        sums.value_loss += value_loss;
-        sums.clipped += clipped;
-        sums.divergence += divergence;
-        Ok(())
+        Ok(sums)
+    }
+}
+
+impl Method for PpoMethod {
+    fn record(&self, _: &Descent) -> Record {
+        Record::Transitions { unroll: UNROLL }
     }
 
-    fn learn(&mut self, experience: &Experience) -> Result<(), LearnError> {
-        let mut rollouts = self.rollouts(experience)?;
+    fn numbers(&self) -> Vec<f64> {
+        ORDER.numbers(self.config.table())
+    }
+
+    fn learn(&mut self, round: &mut Round<'_>, experience: Experience) -> Result<Measures, LearnError> {
+        let mut rollouts = self.rollouts(round, experience)?;
         let explained = explained_variance(&rollouts.values, &rollouts.targets);
         let mut segments = std::mem::take(&mut rollouts.segments);
+        let rollouts = Arc::new(rollouts);
         let steps = segments
             .first()
             .map_or(1, |_| if rollouts.memories.is_empty() { 1 } else { self.config.segment });
         let per_batch = (self.config.batch / steps).max(1);
-        let (mut scratch, mut sums) = (Scratch::default(), Sums::default());
-        let mut number = 0;
+        let (mut all, mut norms, mut updates) = (LossSums::default(), 0.0, 0_u64);
+        let seed = round.descent.seed.child("generation", round.descent.generation);
         for epoch in 0..self.config.epochs as u64 {
-            let mut rng = self.seed.child("generation", self.learnt.generation).child("epoch", epoch).rng();
-            for i in (1..segments.len()).rev() {
-                segments.swap(i, rng.below(i as u64 + 1) as usize);
-            }
+            shuffle(&mut segments, seed.child("epoch", epoch));
             for batch in segments.chunks(per_batch) {
-                self.stop.check()?;
-                self.update(number, &rollouts, batch, &mut scratch, &mut sums)?;
-                number += 1;
+                round.begin_update()?;
+                let loss = self.loss(round.model, &rollouts, batch);
+                let (sums, norm) = round.update(&loss, 1)?;
+                add(&mut all, &sums);
+                norms += norm;
+                updates += 1;
             }
         }
-        let per = 1.0 / sums.updates.max(1) as f64;
-        self.measures = vec![
-            ("loss", sums.loss * per),
-            ("gradient_norm", sums.norm * per),
-            ("entropy", sums.entropy * per),
-            ("value_loss", sums.value_loss * per),
-            ("clip_fraction", sums.clipped * per),
-            ("kl", sums.divergence * per),
+        let per = 1.0 / updates.max(1) as f64;
+        Ok(vec![
+            ("loss", all[0] * per),
+            ("gradient_norm", norms * per),
+            ("entropy", all[ENTROPY] * per),
+            ("value_loss", all[VALUE_LOSS] * per),
+            ("clip_fraction", all[CLIPPED] * per),
+            ("kl", all[DIVERGENCE] * per),
             ("explained_variance", explained),
-        ];
-        Ok(())
-    }
-}
-
-impl Learner for Ppo {
-    fn work(&mut self, episodes: &Episodes<'_>) -> Work {
-        descent::work(&self.current, episodes, Record::Transitions { unroll: UNROLL })
-    }
-
-    fn receive(&mut self, experience: Experience) -> Result<Progress, LearnError> {
-        let returns = descent::returns("ppo", self.learnt.generation, &experience)?;
-        let before = self.learnt.clone();
-        if let Err(error) = self.learn(&experience) {
-            self.learnt = before;
-            return Err(error);
-        }
-        self.learnt.generation += 1;
-        self.current = self.learnt.weights();
-        Ok(descent::progress(self.learnt.generation, self.fitness, &returns))
-    }
-
-    fn stop_when(&mut self, asked: &StopRequest) {
-        self.stop = asked.clone();
-    }
-
-    fn weights(&self) -> &[f64] {
-        &self.current
-    }
-
-    fn generation(&self) -> u64 {
-        self.learnt.generation
-    }
-
-    fn measures(&self) -> Vec<(&'static str, f64)> {
-        self.measures.clone()
-    }
-
-    fn state(&self) -> StateDict {
-        self.learnt.state(self.config.numbers(), self.seed)
-    }
-
-    fn restore(&mut self, state: &StateDict) -> Result<(), LearnError> {
-        self.learnt = self.learnt.restored(state, &self.config.numbers(), self.seed)?;
-        self.current = self.learnt.weights();
-        Ok(())
+        ])
     }
 }

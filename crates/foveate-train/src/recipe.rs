@@ -147,9 +147,9 @@ impl Recipe {
         self.data().any(|learns_from| learns_from == data)
     }
 
-    /// Whether a stage needs a [`Student`](foveate_core::Student).
-    pub fn needs_student(&self) -> bool {
-        self.data().any(LearnsFrom::needs_student)
+    /// Whether a stage needs a [`Model`](foveate_core::Model).
+    pub fn needs_model(&self) -> bool {
+        self.data().any(LearnsFrom::needs_model)
     }
 
     /// What each stage learns from.

@@ -21,9 +21,11 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use foveate_core::{
-    DifferentiatedEpisode, Episodes, Experience, LearnError, Learner, PolicyError, Progress, Record,
-    Recording, Seed, StateDict, StateReader, StopRequest, Student, Tensor, Windows, Work,
+    DifferentiatedEpisode, Experience, GradientParts, LearnError, Learner, LossSums, Model, PartScratch,
+    PolicyError, Record, Recording, Seed, StateDict, StateReader, Tensor, Windows,
 };
 use foveate_evolve::Optimizer;
 use foveate_kernels::Level;
@@ -33,11 +35,12 @@ use foveate_learn::{
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
-use crate::descent::{Descent, rounded};
+use crate::descent::Descent;
 use crate::evolution::vectors;
+use crate::fingerprint::Order;
 use crate::imitation::below;
 use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
-use crate::recipe::Fitness;
+use crate::learning::{Learning, Measures, Method, Round, add};
 
 /// Descriptor for the registry.
 pub(crate) const DESCRIPTOR: LearnerDescriptor = LearnerDescriptor {
@@ -134,21 +137,27 @@ const MOST: usize = 100_000;
 /// Observations whose values are computed at once.
 const AT_ONCE: usize = 1024;
 
-impl ShortHorizonConfig {
-    /// The settings as numbers, to detect a state that was saved with other settings.
-    fn numbers(&self) -> Vec<f64> {
-        let &ShortHorizonConfig { discount, trace, learning_rate, averaging, clip, critic_rounds, .. } = self;
-        let sizes = [self.horizon, self.updates, self.critic_updates, self.critic_batch, self.critic_units];
-        let rates = [self.critic_learning_rate, self.critic_target, f64::from(u8::from(self.terminal_slope))];
-        let others = [discount, trace, learning_rate, averaging, clip, critic_rounds as f64];
-        let mut numbers = [&sizes.map(|n| n as f64)[..], &others, &rates].concat();
-        // Settings that came later count only where they are used, so that older states still fit.
-        if !self.whole_episodes || self.episode_clip > 0.0 {
-            numbers.extend([f64::from(u8::from(self.whole_episodes)), self.episode_clip]);
-        }
-        numbers
-    }
-}
+/// See [`Order`].
+const ORDER: Order = Order {
+    always: &[
+        "horizon",
+        "updates",
+        "critic_updates",
+        "critic_batch",
+        "critic_units",
+        "discount",
+        "trace",
+        "learning_rate",
+        "averaging",
+        "clip",
+        "critic_rounds",
+        "critic_learning_rate",
+        "critic_target",
+        "terminal_slope",
+    ],
+    later: &[&[("whole_episodes", 1.0), ("episode_clip", 0.0)]],
+    words: &[],
+};
 
 impl ShortHorizonConfig {
     /// What the gradient of an episode is multiplied by.
@@ -209,14 +218,13 @@ impl LearnerSettings for ShortHorizonConfig {
     }
 
     fn build(&self, parts: LearnerParts<'_>) -> Result<Box<dyn Learner>, LearnError> {
-        let LearnerParts { weights, seed, student, fitness } = parts;
-        let Some(student) = student else {
+        let LearnerParts { weights, seed, model, fitness } = parts;
+        let Some(model) = model else {
             let why = "shac needs an agent that learns by gradients; this one has no part that does".into();
             return Err(LearnError::BadConfig { why });
         };
-        let mut learner = ShortHorizon::new(self.clone(), weights, seed, student.boxed_clone())?;
-        learner.fitness = fitness;
-        Ok(Box::new(learner))
+        let learner = ShortHorizon::new(self.clone(), weights, seed, model.boxed_clone())?;
+        Ok(Box::new(learner.with_fitness(fitness)))
     }
 
     fn size(&self, job: &JobSize) -> LearnerSize {
@@ -352,50 +360,99 @@ impl Critic {
     }
 }
 
-/// The learner; see the [module documentation](self).
-pub struct ShortHorizon {
-    config: ShortHorizonConfig,
-    student: Box<dyn Student>,
+/// The method; see the [module documentation](self).
+pub struct ShortHorizonMethod {
+    pub(crate) config: ShortHorizonConfig,
     level: Level,
-    descent: Descent,
     /// Made with the first round, which says how many numbers an observation has.
     critic: Option<Critic>,
-    /// How the returns of a round are reduced to the reported number.
-    fitness: Fitness,
+    /// What the critic of a round that fails goes back to; `None` where there was no critic.
+    before: Option<(Vec<f32>, Vec<f32>, optimizer::Optimizer)>,
     /// Of the last round with an update: the mean norm of its gradients.
     norm: Option<f64>,
-    /// Set when the user asks to stop.
-    stop: StopRequest,
 }
+
+/// The learner; see the [module documentation](self).
+pub type ShortHorizon = Learning<ShortHorizonMethod>;
 
 impl ShortHorizon {
     /// Starts at `weights`; all randomness derives from `seed`.
     ///
     /// # Errors
-    /// When a setting is invalid, or `weights` are empty, not finite or not of the student's size.
+    /// When a setting is invalid, or `weights` are empty, not finite or not of the model's size.
     pub fn new(
         config: ShortHorizonConfig,
         weights: Vec<f64>,
         seed: Seed,
-        mut student: Box<dyn Student>,
+        mut model: Box<dyn Model>,
     ) -> Result<Self, LearnError> {
         config.check()?;
         let adam = |params| Optimizer::adam(params, config.learning_rate, 0.9, 0.99);
-        Ok(ShortHorizon {
-            descent: Descent::new("shac", weights, seed, &mut *student, adam)?,
-            critic: None,
-            fitness: Fitness::Mean,
-            norm: None,
-            stop: StopRequest::default(),
-            level: Level::best(),
-            student,
-            config,
-        })
+        let descent = Descent::double("shac", weights, seed, &mut *model, adam, config.averaging)?;
+        let level = Level::best();
+        let method = ShortHorizonMethod { config, level, critic: None, before: None, norm: None };
+        Ok(Learning::of(method, descent, model))
+    }
+}
+
+/// Windows of the episodes of a round, each episode a part.
+struct EpisodeWindows {
+    config: ShortHorizonConfig,
+    episodes: Arc<Vec<DifferentiatedEpisode>>,
+    windows: Vec<OwnWindows>,
+}
+
+/// Windows of an episode.
+struct OwnWindows {
+    /// Which of the episodes.
+    episode: usize,
+    /// See [`Windows`].
+    ends: Vec<usize>,
+    /// See [`Windows`].
+    values: Vec<f32>,
+    /// See [`Windows`].
+    chosen: Vec<bool>,
+}
+
+/// The place in the sums of [`EpisodeWindows`] of the number of windows with a gradient.
+const WINDOWS: usize = 1;
+
+impl GradientParts for EpisodeWindows {
+    fn count(&self) -> usize {
+        self.windows.len()
     }
 
+    fn study(
+        &self,
+        part: usize,
+        model: &mut dyn Model,
+        _: &mut PartScratch,
+        gradient: &mut [f32],
+    ) -> Result<LossSums, PolicyError> {
+        let OwnWindows { episode, ends, values, chosen } = &self.windows[part];
+        let ShortHorizonConfig { discount, clip, .. } = self.config;
+        let windows = Windows { ends, values, chosen, discount, clip };
+        model.study_world(&self.episodes[*episode], &windows, gradient)?;
+        let mut sums = LossSums::default();
+        // Where the world is chaotic, a gradient may overflow; the others still count.
+        if gradient.iter().all(|g: &f32| g.is_finite()) {
+            sums[WINDOWS] = chosen.iter().filter(|&&chosen| chosen).count() as f64;
+            let scale = self.config.scale(gradient);
+            if scale != 1.0 {
+                gradient.iter_mut().for_each(|g| *g *= scale);
+            }
+        } else {
+            gradient.fill(0.0);
+        }
+        Ok(sums)
+    }
+}
+
+impl ShortHorizonMethod {
     /// The critic's part of a round: TD(λ) towards the values of its target network.
     fn teach_critic(
         &self,
+        round: &Round<'_>,
         critic: &mut Critic,
         episodes: &[DifferentiatedEpisode],
     ) -> Result<(), LearnError> {
@@ -429,8 +486,8 @@ impl ShortHorizon {
         let steps = ends.last().copied().unwrap_or(0);
         let mut wanted = Vec::with_capacity(critic_batch);
         for number in 0..critic_updates as u64 {
-            self.stop.check()?;
-            let Descent { seed, generation, .. } = self.descent;
+            round.stop.check()?;
+            let Descent { seed, generation, .. } = *round.descent;
             let mut rng = seed.child("generation", generation).child("critic", number).rng();
             wanted.clear();
             let drawn: Vec<(usize, usize)> = (0..critic_batch)
@@ -451,35 +508,26 @@ impl ShortHorizon {
 
     /// Step `number` of Adam of the policy, on its share of the windows. Returns the gradient's norm, 0 without a window.
     fn update(
-        &mut self,
+        &self,
+        round: &mut Round<'_>,
         critic: &mut Critic,
-        episodes: &[DifferentiatedEpisode],
+        episodes: &Arc<Vec<DifferentiatedEpisode>>,
         number: usize,
-        step: &mut [f64],
-    ) -> Result<f64, PolicyError> {
-        let ShortHorizonConfig { horizon, discount, updates, averaging, clip, terminal_slope, .. } =
-            self.config;
-        if self.student.set_params(&rounded(&self.descent.current)).is_err() {
-            self.descent.give_up();
-            return Ok(f64::NAN);
-        }
-        let (mut gradient, mut own) = (vec![0.0; step.len()], vec![0.0; step.len()]);
-        let (mut dealt, mut count) = (0, 0);
-        let (mut ends, mut values, mut chosen) = (vec![], vec![], vec![]);
+    ) -> Result<f64, LearnError> {
+        let ShortHorizonConfig { horizon, discount, updates, terminal_slope, .. } = self.config;
+        round.begin_update()?;
+        let mut windows = vec![];
         for (index, episode) in episodes.iter().enumerate() {
             // The first window is a whole one: the critic does not see what the agent remembers, which differs most in the
             // first steps.
-            ends.clear();
-            ends.extend((horizon..episode.steps).step_by(horizon).chain([episode.steps]));
-            chosen.clear();
-            chosen.extend((0..ends.len()).map(|window| (window + index) % updates == number));
-            let counted = chosen.iter().filter(|&&chosen| chosen).count();
-            dealt += counted;
-            if counted == 0 {
+            let ends: Vec<usize> = (horizon..episode.steps).step_by(horizon).chain([episode.steps]).collect();
+            let chosen: Vec<bool> =
+                (0..ends.len()).map(|window| (window + index) % updates == number).collect();
+            if !chosen.contains(&true) {
                 continue;
             }
             let numbers = critic.scale.len();
-            values.clear();
+            let mut values = vec![];
             for some in ends.chunks(AT_ONCE) {
                 let seen = some.iter().map(|&end| &episode.observations[end * numbers..][..numbers]);
                 critic.slopes(self.level, seen, &mut values);
@@ -494,118 +542,101 @@ impl ShortHorizon {
                 }
                 from = end;
             }
-            let windows = Windows { ends: &ends, values: &values, chosen: &chosen, discount, clip };
-            own.fill(0.0);
-            self.student.study_world(episode, &windows, &mut own)?;
-            // Where the world is chaotic, a gradient may overflow; the others still count.
-            if own.iter().all(|g: &f32| g.is_finite()) {
-                count += counted;
-                let scale = self.config.scale(&own);
-                for (sum, g) in gradient.iter_mut().zip(&own) {
-                    *sum += scale * g;
-                }
-            }
+            windows.push(OwnWindows { episode: index, ends, values, chosen });
         }
-        if count == 0 && dealt > 0 {
-            self.descent.give_up();
-        } else if count > 0 {
-            return Ok(self.descent.step(&gradient, count, averaging, step));
+        if windows.is_empty() {
+            return Ok(0.0);
         }
-        Ok(0.0)
+        let (config, episodes) = (self.config.clone(), Arc::clone(episodes));
+        let parts: Arc<dyn GradientParts> = Arc::new(EpisodeWindows { config, episodes, windows });
+        let mut sums = LossSums::default();
+        round.add_gradients(&parts, &mut |of_episode| add(&mut sums, of_episode))?;
+        if sums[WINDOWS] == 0.0 {
+            return Err(round.descent.diverged("no episode has a finite gradient"));
+        }
+        round.descent.step(0.0, sums[WINDOWS] as usize, round.gradient)
     }
 
-    fn learn(&mut self, critic: &mut Critic, episodes: &[DifferentiatedEpisode]) -> Result<(), LearnError> {
-        let generation = self.descent.generation;
-        self.teach_critic(critic, episodes)?;
-        let mut step = vec![0.0; self.descent.current.len()];
+    fn teach(
+        &mut self,
+        round: &mut Round<'_>,
+        critic: &mut Critic,
+        episodes: &Arc<Vec<DifferentiatedEpisode>>,
+    ) -> Result<(), LearnError> {
+        let generation = round.descent.generation;
+        self.teach_critic(round, critic, episodes)?;
         if generation >= self.config.critic_rounds {
             let mut norm = 0.0;
             for number in 0..self.config.updates {
-                self.stop.check()?;
-                norm += self
-                    .update(critic, episodes, number, &mut step)
-                    .map_err(|error| LearnError::Gradient { generation, why: error.to_string() })?;
+                norm += self.update(round, critic, episodes, number)?;
             }
             self.norm = Some(norm / self.config.updates as f64);
         }
-        let value = critic.params.iter().chain(&critic.target).find(|x| !x.is_finite());
-        if let Some(value) = value {
-            return Err(LearnError::Diverged {
-                generation,
-                what: format!("a weight of the critic is {value}"),
-            });
+        match critic.params.iter().chain(&critic.target).find(|x| !x.is_finite()) {
+            None => Ok(()),
+            Some(value) => {
+                Err(LearnError::Diverged { generation, what: format!("a weight of the critic is {value}") })
+            }
         }
-        self.descent.check()
     }
 }
 
-impl Learner for ShortHorizon {
-    fn work(&mut self, episodes: &Episodes<'_>) -> Work {
-        let record = if self.config.whole_episodes {
+impl Method for ShortHorizonMethod {
+    fn record(&self, _: &Descent) -> Record {
+        if self.config.whole_episodes {
             Record::Derivatives
         } else {
             Record::Window { steps: self.config.horizon as u64 }
-        };
-        self.descent.work(episodes, record)
+        }
     }
 
-    fn receive(&mut self, experience: Experience) -> Result<Progress, LearnError> {
-        let returns = self.descent.returns("shac", &experience)?;
+    fn numbers(&self) -> Vec<f64> {
+        ORDER.numbers(self.config.table())
+    }
+
+    fn learn(&mut self, round: &mut Round<'_>, experience: Experience) -> Result<Measures, LearnError> {
         let episodes = differentiated(experience.recordings, self.config.whole_episodes)?;
-        let Some(numbers) = episodes.first().map(DifferentiatedEpisode::numbers) else {
-            // Every episode ended before its window.
-            return Ok(self.descent.end_round(self.fitness, &returns));
-        };
-        if let Some(other) = episodes.iter().find(|episode| episode.numbers() != numbers) {
-            let why = format!("observations of {numbers} and of {} numbers in one round", other.numbers());
-            return Err(LearnError::Experience { why });
-        }
-        if let Some(known) = self.critic.as_ref().filter(|known| known.scale.len() != numbers) {
-            let why = format!("observations of {numbers} numbers; those before had {}", known.scale.len());
-            return Err(LearnError::Experience { why });
-        }
-        let before = self.descent.clone();
-        let learnt = self.critic.as_ref().map(Critic::learnt);
-        let mut critic = self.critic.take().unwrap_or_else(|| {
-            let ShortHorizonConfig { critic_units, critic_batch, .. } = self.config;
-            let mut critic = Critic::new(numbers, critic_units, critic_batch, self.descent.seed);
-            critic.fit_scale(&episodes);
-            critic
-        });
-        if let Err(error) = self.learn(&mut critic, &episodes) {
-            self.descent = before;
-            self.critic = learnt.map(|learnt| {
-                (critic.params, critic.target, critic.optimizer) = learnt;
+        if let Some(numbers) = episodes.first().map(DifferentiatedEpisode::numbers) {
+            if let Some(other) = episodes.iter().find(|episode| episode.numbers() != numbers) {
+                let why =
+                    format!("observations of {numbers} and of {} numbers in one round", other.numbers());
+                return Err(LearnError::Experience { why });
+            }
+            if let Some(known) = self.critic.as_ref().filter(|known| known.scale.len() != numbers) {
+                let why =
+                    format!("observations of {numbers} numbers; those before had {}", known.scale.len());
+                return Err(LearnError::Experience { why });
+            }
+            let mut critic = self.critic.take().unwrap_or_else(|| {
+                let ShortHorizonConfig { critic_units, critic_batch, .. } = self.config;
+                let mut critic = Critic::new(numbers, critic_units, critic_batch, round.descent.seed);
+                critic.fit_scale(&episodes);
                 critic
             });
-            return Err(error);
+            let taught = self.teach(round, &mut critic, &Arc::new(episodes));
+            self.critic = Some(critic);
+            taught?;
         }
-        self.critic = Some(critic);
-        Ok(self.descent.end_round(self.fitness, &returns))
+        // Otherwise every episode ended before its window.
+        Ok(self.norm.into_iter().map(|norm| ("gradient_norm", norm)).collect())
     }
 
-    fn stop_when(&mut self, asked: &StopRequest) {
-        self.stop = asked.clone();
+    fn begin(&mut self) {
+        self.before = self.critic.as_ref().map(Critic::learnt);
     }
 
-    fn weights(&self) -> &[f64] {
-        &self.descent.average
+    fn end(&mut self, learnt: bool) {
+        let before = self.before.take();
+        if !learnt {
+            self.critic = before.and_then(|before| {
+                let mut critic = self.critic.take()?;
+                (critic.params, critic.target, critic.optimizer) = before;
+                Some(critic)
+            });
+        }
     }
 
-    fn centre(&self) -> &[f64] {
-        &self.descent.current
-    }
-
-    fn generation(&self) -> u64 {
-        self.descent.generation
-    }
-
-    fn measures(&self) -> Vec<(&'static str, f64)> {
-        self.norm.into_iter().map(|norm| ("gradient_norm", norm)).collect()
-    }
-
-    fn state(&self) -> StateDict {
-        let mut state = self.descent.state(self.config.numbers());
+    fn save(&self, state: &mut StateDict) {
         if let Some(critic) = &self.critic {
             state.insert("critic.scale".into(), Tensor::from(critic.scale.as_flattened().to_vec()));
             state.insert("critic.params".into(), Tensor::from(critic.params.clone()));
@@ -613,13 +644,11 @@ impl Learner for ShortHorizon {
             let optimizer = critic.optimizer.state();
             state.extend(optimizer.into_iter().map(|(name, tensor)| (format!("critic.{name}"), tensor)));
         }
-        state
     }
 
-    fn restore(&mut self, state: &StateDict) -> Result<(), LearnError> {
+    fn restore(&mut self, state: &StateDict, descent: &Descent) -> Result<(), LearnError> {
         let bad = |why: String| Err(LearnError::BadState { why });
         let saved = StateReader(state);
-        let descent = self.descent.restored(saved, &self.config.numbers())?;
         let mut critic = None;
         if state.contains_key("critic.scale") {
             let scale = saved.f32s("critic.scale", 2)?;
@@ -653,7 +682,7 @@ impl Learner for ShortHorizon {
         } else if descent.generation > 0 && self.config.whole_episodes {
             return bad("it has no critic".into());
         }
-        (self.descent, self.critic) = (descent, critic);
+        self.critic = critic;
         Ok(())
     }
 }

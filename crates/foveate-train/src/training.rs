@@ -11,8 +11,8 @@ mod state;
 
 use foveate_core::episode::EpisodeRules;
 use foveate_core::{
-    EpisodeResult, Episodes, Experience, Learner, Population, Purpose, Record, RolloutJob, Seed, StopRequest,
-    Student, Work,
+    EpisodeResult, Episodes, Experience, Learner, Model, Population, Purpose, Record, RolloutJob, Seed,
+    StopRequest, Work,
 };
 
 use self::finals::{Finals, standings};
@@ -32,7 +32,7 @@ pub struct Training {
     seed: Seed,
     fresh: FreshWeights,
     /// The part of the agent that learns by gradients, if there is one.
-    student: Option<Box<dyn Student>>,
+    model: Option<Box<dyn Model>>,
     at: Position,
     /// The learner of the current start; at the end that of the last start.
     learner: Box<dyn Learner>,
@@ -102,20 +102,20 @@ struct Weights {
 }
 
 impl Training {
-    /// Starts a run. `recipe` has passed its [`Recipe::check`]; stages of imitation need a `student`.
+    /// Starts a run. `recipe` has passed its [`Recipe::check`]; stages of imitation need a `model`.
     ///
     /// # Errors
-    /// When the fresh weights are not finite, or a student is missing.
+    /// When the fresh weights are not finite, or a model is missing.
     pub fn new(
         recipe: Recipe,
         seed: u64,
         fresh: FreshWeights,
-        student: Option<Box<dyn Student>>,
+        model: Option<Box<dyn Model>>,
     ) -> Result<Self, TrainError> {
         for stage in 0..recipe.stages.len() {
             // Report the error now and not hours later.
             let learner = settings(&recipe, stage, 0)?.descriptor();
-            if learner.learns_from.needs_student() && student.is_none() {
+            if learner.learns_from.needs_model() && model.is_none() {
                 let (stage, learner) = (recipe.stages[stage].name.clone(), learner.name);
                 return Err(TrainError::NoStudent { stage, learner });
             }
@@ -127,14 +127,14 @@ impl Training {
         let learner = settings.build(LearnerParts {
             weights: base.clone(),
             seed: start_seed(seed, 0, 0),
-            student: student.as_deref(),
+            model: model.as_deref(),
             fitness: recipe.stages[0].fitness,
         })?;
         Ok(Training {
             recipe,
             seed,
             fresh,
-            student,
+            model,
             at: Position::Learn { stage: 0, start: 0 },
             learner,
             settings,
@@ -434,8 +434,8 @@ impl Training {
         weights: Vec<f64>,
         seed: Seed,
     ) -> Result<Box<dyn Learner>, TrainError> {
-        let (student, fitness) = (self.student.as_deref(), self.recipe.stages[stage].fitness);
-        Ok(settings.build(LearnerParts { weights, seed, student, fitness })?)
+        let (model, fitness) = (self.model.as_deref(), self.recipe.stages[stage].fitness);
+        Ok(settings.build(LearnerParts { weights, seed, model, fitness })?)
     }
 
     fn start_is_over(&self, stage: usize) -> bool {

@@ -27,20 +27,20 @@ pub(crate) mod tests;
 use std::sync::Arc;
 
 use foveate_core::{
-    ActionBuf, ActionDistribution, Episodes, Experience, LearnError, Learner, LossSums, PolicyError,
-    Predictions, Progress, Record, Recording, Seed, Sequence, SequenceLoss, StateDict, StopRequest, Student,
-    Unroll, Work,
+    ActionBuf, ActionDistribution, Experience, GradientParts, LastStep, LearnError, Learner, LossSums, Model,
+    OutputKind, PartScratch, PolicyError, Predictions, Record, Seed, Unroll, lacking,
 };
 use foveate_learn::{Clip, OptimizerConfig, optimizer};
 use serde::{Deserialize, Serialize};
-use toml::Table;
+use toml::{Table, Value};
 
 use self::targets::{Bounds, targets};
-use crate::descent::{self, Learnt};
+use crate::descent::Descent;
 use crate::evolution::vectors;
+use crate::fingerprint::Order;
 use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
+use crate::learning::{Learning, Measures, Method, Round, add, check_unroll, shuffle, transitions};
 use crate::ppo::objective::{Taken, log_probability};
-use crate::recipe::Fitness;
 
 /// Descriptor for the registry.
 pub(crate) const DESCRIPTOR: LearnerDescriptor = LearnerDescriptor {
@@ -155,6 +155,34 @@ const MOST: usize = 1_000_000;
 const NEEDS: &str = "vtrace needs an agent that draws one of several choices and estimates values, such as s3ta or actor-critic; this one \
      does not";
 
+/// Numbers of the optimiser.
+const OPTIMIZER: [&str; 4] = ["optimizer.kind", "optimizer.first", "optimizer.second", "optimizer.epsilon"];
+/// See [`Order`].
+const ORDER: Order = Order {
+    always: &[
+        "unroll",
+        "batch",
+        "epochs",
+        "discount",
+        "learning_rate",
+        "clip",
+        "value_weight",
+        "entropy_weight",
+        "rho",
+        "trace",
+        "policy_rho",
+        "reward_clip",
+        "clip_by",
+        "reduce",
+        OPTIMIZER[0],
+        OPTIMIZER[1],
+        OPTIMIZER[2],
+        OPTIMIZER[3],
+    ],
+    later: &[&[("value_rounds", 0.0)]],
+    words: &[("clip_by", &["norm", "value"]), ("reduce", &["sum", "mean"])],
+};
+
 impl VtraceConfig {
     /// The settings as numbers, to detect a state that was saved with other settings.
     pub(crate) fn numbers(&self) -> Vec<f64> {
@@ -165,25 +193,10 @@ impl VtraceConfig {
             }
             OptimizerConfig::Sgd => [3.0, 0.0, 0.0, 0.0],
         };
-        let kinds = [f64::from(self.clip_by == ClipBy::Value), f64::from(self.reduce == Reduce::Mean)];
-        let numbers = [
-            self.discount,
-            self.learning_rate,
-            self.clip,
-            self.value_weight,
-            self.entropy_weight,
-            self.rho,
-            self.trace,
-            self.policy_rho,
-            self.reward_clip,
-        ];
-        let counts = [self.unroll, self.batch, self.epochs].map(|n| n as f64);
-        let mut all = [&counts[..], &numbers, &kinds, &optimizer].concat();
-        // A setting that came later counts only where it is used, so that older states still fit.
-        if self.value_rounds > 0 {
-            all.push(self.value_rounds as f64);
-        }
-        all
+        let mut settings = self.table();
+        settings.remove("optimizer");
+        settings.extend(OPTIMIZER.iter().map(|&name| name.to_owned()).zip(optimizer.map(Value::Float)));
+        ORDER.numbers(settings)
     }
 
     const fn bounds(&self) -> Bounds {
@@ -242,29 +255,22 @@ impl LearnerSettings for VtraceConfig {
     }
 }
 
-/// The learner; see the [module documentation](self).
-pub struct Vtrace {
-    config: VtraceConfig,
-    seed: Seed,
-    student: Box<dyn Student>,
+/// The method; see the [module documentation](self).
+pub struct VtraceMethod {
+    pub(crate) config: VtraceConfig,
     /// Number of choices.
     choices: usize,
-    learnt: Learnt,
-    /// `[n_params]`: the same as [`Learnt::params`].
-    current: Vec<f64>,
-    /// How the returns of a round are reduced to the reported number.
-    fitness: Fitness,
-    measures: Vec<(&'static str, f64)>,
-    /// Set when the user asks to stop.
-    stop: StopRequest,
 }
+
+/// The learner; see the [module documentation](self).
+pub type Vtrace = Learning<VtraceMethod>;
 
 /// The settings that a [population](crate::population) evolves: see [`Vtrace::evolved`].
 pub(crate) const EVOLVED: [&str; 4] = ["learning_rate", "entropy_weight", "epsilon", "clip"];
 
 /// What a member of a population takes over from another: weights, optimiser and evolved settings.
 pub(crate) struct Heritage {
-    learnt: Learnt,
+    descent: Descent,
     evolved: [f64; EVOLVED.len()],
 }
 
@@ -284,9 +290,19 @@ pub struct Behaviour {
     pub kept: Vec<f32>,
 }
 
+/// Consecutive steps of one episode, and what the actor did in them.
+#[derive(Clone)]
+struct Sequence {
+    /// The steps. Its [memory](Unroll::memory) is the recurrent state before the first.
+    unroll: Arc<Unroll>,
+    /// The action of the step before the first, and its reward; `None` at the beginning of the episode.
+    before: Option<(ActionBuf, f64)>,
+    behaviour: Arc<Behaviour>,
+}
+
 /// The loss of a batch of unrolls.
 struct Loss {
-    behaviours: Vec<Arc<Behaviour>>,
+    sequences: Vec<Sequence>,
     choices: usize,
     config: VtraceConfig,
     /// What the loss of a step is multiplied by.
@@ -319,17 +335,49 @@ pub fn measures(sums: &LossSums, updates: u64) -> Vec<(&'static str, f64)> {
     ]
 }
 
-impl SequenceLoss for Loss {
-    fn differentiate(
+impl GradientParts for Loss {
+    fn count(&self) -> usize {
+        self.sequences.len()
+    }
+
+    fn study(
         &self,
-        index: usize,
-        predictions: &Predictions,
-        d_outputs: &mut [f32],
-        d_values: &mut [f32],
-    ) -> LossSums {
-        let Loss { behaviours, choices, config, scale } = self;
-        let Predictions { outputs, values, .. } = predictions;
-        config.differentiate(&behaviours[index], *choices, *scale, (outputs, values), (d_outputs, d_values))
+        part: usize,
+        model: &mut dyn Model,
+        scratch: &mut PartScratch,
+        gradient: &mut [f32],
+    ) -> Result<LossSums, PolicyError> {
+        let Loss { sequences, choices, config, scale } = self;
+        let Sequence { unroll, before, behaviour } = &sequences[part];
+        let network = model.outputs().ok_or_else(|| lacking("network"))?;
+        if unroll.memory.len() != network.memory_len() {
+            let why = format!(
+                "an unroll with a recurrent state of {} numbers, where the network keeps {}",
+                unroll.memory.len(),
+                network.memory_len()
+            );
+            return Err(PolicyError::BadConfig { why });
+        }
+        let codes = &mut scratch.inputs;
+        codes.clear();
+        let first = before.as_ref().map(|(action, reward)| (action, *reward));
+        let last =
+            std::iter::once(first).chain(unroll.actions.iter().zip(unroll.rewards.iter().copied()).map(Some));
+        for (last, observation) in last.zip(&unroll.observations) {
+            let last = last.map_or(LastStep::default(), |(action, reward)| LastStep {
+                action: Some(action.as_action()),
+                reward,
+            });
+            network.encode(last, observation.as_observation(), codes)?;
+        }
+        let Predictions { outputs, values, .. } =
+            network.forward(unroll.observations.len(), codes, &unroll.memory);
+        scratch.clear_derivatives(outputs.len(), values.len());
+        let PartScratch { d_outputs, d_values, .. } = scratch;
+        let sums =
+            config.differentiate(behaviour, *choices, *scale, (outputs, values), (d_outputs, d_values));
+        network.backward(d_outputs, d_values, gradient);
+        Ok(sums)
     }
 }
 
@@ -401,15 +449,19 @@ impl VtraceConfig {
         }
     }
 
+    /// The bound of gradients.
+    pub const fn bound(&self) -> Clip {
+        match self.clip_by {
+            ClipBy::Norm => Clip::Norm(self.clip),
+            ClipBy::Value => Clip::Value(self.clip),
+        }
+    }
+
     /// Bounds a gradient, and returns its norm before that.
     pub fn clip(&self, gradient: &mut [f32]) -> f64 {
         let norm = optimizer::norm(gradient);
-        let clip = match self.clip_by {
-            ClipBy::Norm => Clip::Norm(self.clip),
-            ClipBy::Value => Clip::Value(self.clip),
-        };
         if norm.is_finite() {
-            clip.apply(norm, gradient);
+            self.bound().apply(norm, gradient);
         }
         norm
     }
@@ -436,51 +488,42 @@ impl Vtrace {
     /// Starts at `weights`; all randomness derives from `seed`.
     ///
     /// # Errors
-    /// When a setting is invalid, `weights` are empty, not finite or not of the student's size, or the student does not draw
+    /// When a setting is invalid, `weights` are empty, not finite or not of the model's size, or the model does not draw
     /// one of several choices.
     pub fn new(
         config: VtraceConfig,
         weights: &[f64],
         seed: Seed,
-        student: &dyn Student,
+        model: &dyn Model,
     ) -> Result<Self, LearnError> {
         config.check()?;
-        let mut student = student.boxed_clone();
-        descent::check_start("vtrace", weights, &mut *student)?;
-        let Some(ActionDistribution::Choices(choices)) =
-            student.actor_critic().map(|network| network.distribution())
+        let mut model = model.boxed_clone();
+        let VtraceConfig { optimizer, learning_rate, .. } = config;
+        let descent = Descent::single("vtrace", weights, seed, &mut *model, optimizer, learning_rate)?;
+        let Some(OutputKind::Policy(ActionDistribution::Choices(choices))) =
+            model.outputs().map(|network| network.kind())
         else {
             return Err(LearnError::BadConfig { why: NEEDS.into() });
         };
-        let learnt = Learnt::new(weights, config.optimizer);
-        Ok(Vtrace {
-            config,
-            seed,
-            student,
-            choices,
-            current: learnt.weights(),
-            learnt,
-            fitness: Fitness::Mean,
-            measures: vec![],
-            stop: StopRequest::default(),
-        })
+        let descent = descent.with_clip(config.bound());
+        Ok(Learning::of(VtraceMethod { config, choices }, descent, model))
     }
 
     /// The learner with these settings and parts.
     ///
     /// # Errors
-    /// As [`Vtrace::new`]; also without a student.
+    /// As [`Vtrace::new`]; also without a model.
     pub(crate) fn of_parts(config: &VtraceConfig, parts: LearnerParts<'_>) -> Result<Self, LearnError> {
-        let LearnerParts { weights, seed, student, fitness } = parts;
-        let Some(student) = student else {
+        let LearnerParts { weights, seed, model, fitness } = parts;
+        let Some(model) = model else {
             return Err(LearnError::BadConfig { why: NEEDS.into() });
         };
-        Ok(Vtrace { fitness, ..Vtrace::new(config.clone(), &weights, seed, student)? })
+        Ok(Vtrace::new(config.clone(), &weights, seed, model)?.with_fitness(fitness))
     }
 
     /// The values of the settings [`EVOLVED`]; an optimiser without ε has 0.
     pub(crate) const fn evolved(&self) -> [f64; EVOLVED.len()] {
-        let VtraceConfig { learning_rate, entropy_weight, clip, optimizer, .. } = &self.config;
+        let VtraceConfig { learning_rate, entropy_weight, clip, optimizer, .. } = &self.method.config;
         let epsilon = match optimizer {
             OptimizerConfig::Adam { epsilon, .. } | OptimizerConfig::RmsProp { epsilon, .. } => *epsilon,
             OptimizerConfig::Sgd => 0.0,
@@ -494,23 +537,24 @@ impl Vtrace {
     /// When one is out of its range; nothing is changed then.
     pub(crate) fn evolve(&mut self, evolved: [f64; EVOLVED.len()]) -> Result<(), LearnError> {
         let [learning_rate, entropy_weight, epsilon, clip] = evolved;
-        let mut optimizer = self.config.optimizer;
+        let mut optimizer = self.method.config.optimizer;
         match &mut optimizer {
             OptimizerConfig::Adam { epsilon: own, .. } | OptimizerConfig::RmsProp { epsilon: own, .. } => {
                 *own = epsilon;
             }
             OptimizerConfig::Sgd => {}
         }
-        let config = VtraceConfig { learning_rate, clip, entropy_weight, optimizer, ..self.config.clone() };
+        let config =
+            VtraceConfig { learning_rate, clip, entropy_weight, optimizer, ..self.method.config.clone() };
         config.check()?;
-        self.learnt.optimizer.set_config(optimizer);
-        self.config = config;
+        self.descent.set(learning_rate, config.bound(), optimizer);
+        self.method.config = config;
         Ok(())
     }
 
     /// What another member takes over.
     pub(crate) fn heritage(&self) -> Heritage {
-        Heritage { learnt: self.learnt.clone(), evolved: self.evolved() }
+        Heritage { descent: self.descent.clone(), evolved: self.evolved() }
     }
 
     /// Takes over weights, optimiser and evolved settings.
@@ -519,29 +563,23 @@ impl Vtrace {
     /// As [`Vtrace::evolve`].
     pub(crate) fn inherit(&mut self, from: &Heritage) -> Result<(), LearnError> {
         self.evolve(from.evolved)?;
-        self.learnt = from.learnt.clone();
-        self.current = self.learnt.weights();
+        let mut descent = from.descent.clone();
+        descent.seed = self.descent.seed;
+        self.descent = descent;
         Ok(())
     }
+}
 
-    /// What the actor did in an unroll.
-    fn behaviour(&self, unroll: &Unroll) -> Result<Behaviour, LearnError> {
+impl VtraceMethod {
+    /// What the actor did in an unroll of round `generation`.
+    fn behaviour(&self, unroll: &Unroll, generation: u64) -> Result<Behaviour, LearnError> {
+        check_unroll(unroll)?;
         let (n, steps) = (self.choices, unroll.len());
-        if steps == 0 || unroll.observations.len() != steps + 1 || unroll.rewards.len() != steps {
-            return Err(refused(format!(
-                "an unroll of {steps} steps with {} observations and {} rewards",
-                unroll.observations.len(),
-                unroll.rewards.len()
-            )));
-        }
         if unroll.logits.len() != steps * n {
             return Err(refused(format!(
                 "{} logits for {steps} steps with {n} choices; the agent that acts has to give them",
                 unroll.logits.len()
             )));
-        }
-        if let Some((t, reward)) = unroll.rewards.iter().enumerate().find(|(_, x)| !x.is_finite()) {
-            return Err(refused(format!("the reward of step {t} is {reward}")));
         }
         let (mut choices, mut logs) = (Vec::with_capacity(steps), Vec::with_capacity(steps));
         let (mut d_log, mut d_entropy) = (vec![0.0; n], vec![0.0; n]);
@@ -564,143 +602,66 @@ impl Vtrace {
         }
         let bound = self.config.reward_clip;
         let rewards = unroll.rewards.iter().map(|reward| reward.clamp(-bound, bound)).collect();
-        let stays = self.learnt.generation < self.config.value_rounds;
+        let stays = generation < self.config.value_rounds;
         let kept = if stays { unroll.logits.clone() } else { vec![] };
         Ok(Behaviour { choices, logs, rewards, terminated: unroll.terminated, kept })
     }
 
     /// All unrolls of a round, with what the actor did in them.
-    fn sequences(&self, experience: Experience) -> Result<Vec<(Sequence, Arc<Behaviour>)>, LearnError> {
-        if experience.recordings.len() != experience.episodes.len() {
-            let (given, wanted) = (experience.recordings.len(), experience.episodes.len());
-            return Err(refused(format!("{given} recordings of {wanted} episodes")));
-        }
+    fn sequences(&self, experience: Experience, generation: u64) -> Result<Vec<Sequence>, LearnError> {
         let mut all = Vec::new();
-        for recording in experience.recordings {
-            let Recording::Transitions(unrolls) = recording else {
-                return Err(refused("vtrace learns from transitions, not from other recordings".into()));
-            };
+        for unrolls in transitions("vtrace", experience)? {
             if unrolls.is_empty() {
                 return Err(refused("an episode without any unroll".into()));
             }
             let mut before = None;
             for unroll in unrolls {
-                let behaviour = Arc::new(self.behaviour(&unroll)?);
+                let behaviour = Arc::new(self.behaviour(&unroll, generation)?);
                 let last = unroll.actions.last().cloned().zip(unroll.rewards.last().copied());
-                all.push((Sequence { unroll: Arc::new(unroll), before }, behaviour));
+                all.push(Sequence { unroll: Arc::new(unroll), before, behaviour });
                 before = last;
             }
         }
         Ok(all)
     }
 
-    /// A step of the optimiser on these sequences; `number` counts the batches of the round. Returns the sums and the norm of
-    /// the gradient.
-    fn update(
-        &mut self,
-        number: u64,
-        batch: &[(Sequence, Arc<Behaviour>)],
-        gradient: &mut Vec<f32>,
-    ) -> Result<(LossSums, f64), LearnError> {
-        let Vtrace { config, student, choices, learnt, .. } = self;
-        let place = format!("update {} (batch {number} of the round)", learnt.updates);
-        let generation = learnt.generation;
-        let diverged = |what: String| LearnError::Diverged { generation, what: format!("{place}: {what}") };
-        student.set_params(&learnt.params).map_err(|error| diverged(error.to_string()))?;
-        let steps: usize = batch.iter().map(|(sequence, _)| sequence.unroll.len()).sum();
+    /// The loss of a batch of sequences.
+    fn loss(&self, batch: &[Sequence]) -> Arc<dyn GradientParts> {
+        let steps: usize = batch.iter().map(|sequence| sequence.unroll.len()).sum();
+        let VtraceMethod { config, choices } = self;
         let scale = config.scale(steps);
-        let behaviours = batch.iter().map(|(_, behaviour)| Arc::clone(behaviour)).collect();
-        let loss: Arc<dyn SequenceLoss> =
-            Arc::new(Loss { behaviours, choices: *choices, config: config.clone(), scale });
-        let sequences: Vec<Sequence> = batch.iter().map(|(sequence, _)| sequence.clone()).collect();
-        gradient.clear();
-        gradient.resize(learnt.params.len(), 0.0);
-        let failed =
-            |error: PolicyError| LearnError::Gradient { generation, why: format!("{place}: {error}") };
-        let sums = student.study_sequences(&sequences, &loss, gradient).map_err(failed)?;
-        if !sums[LOSS].is_finite() {
-            return Err(diverged(format!("the loss is {}", sums[LOSS])));
-        }
-        let norm = config.clip(gradient);
-        if !norm.is_finite() {
-            return Err(diverged(format!("the norm of the gradient is {norm}")));
-        }
-        learnt.optimizer.step(config.learning_rate, gradient, &mut learnt.params);
-        learnt.updates += 1;
-        if let Some((parameter, value)) = learnt.params.iter().enumerate().find(|(_, x)| !x.is_finite()) {
-            return Err(diverged(format!("the weight of parameter {parameter} is {value}")));
-        }
-        Ok((sums, norm))
+        Arc::new(Loss { sequences: batch.to_vec(), choices: *choices, config: config.clone(), scale })
+    }
+}
+
+impl Method for VtraceMethod {
+    fn record(&self, _: &Descent) -> Record {
+        Record::Transitions { unroll: self.config.unroll }
     }
 
-    fn learn(&mut self, experience: Experience) -> Result<(), LearnError> {
-        let mut sequences = self.sequences(experience)?;
-        let mut gradient = Vec::new();
+    fn numbers(&self) -> Vec<f64> {
+        self.config.numbers()
+    }
+
+    fn learn(&mut self, round: &mut Round<'_>, experience: Experience) -> Result<Measures, LearnError> {
+        let Descent { seed, generation, .. } = *round.descent;
+        let mut sequences = self.sequences(experience, generation)?;
         let (mut all, mut norms, mut lag, mut updates) = (LossSums::default(), 0.0, 0.0, 0_u64);
         for epoch in 0..self.config.epochs as u64 {
-            let mut rng = self.seed.child("generation", self.learnt.generation).child("epoch", epoch).rng();
-            for i in (1..sequences.len()).rev() {
-                sequences.swap(i, rng.below(i as u64 + 1) as usize);
-            }
+            shuffle(&mut sequences, seed.child("generation", generation).child("epoch", epoch));
             for batch in sequences.chunks(self.config.batch) {
-                self.stop.check()?;
-                let (sums, norm) = self.update(updates, batch, &mut gradient)?;
-                for (all, x) in all.iter_mut().zip(sums) {
-                    *all += x;
-                }
+                round.begin_update()?;
+                let (sums, norm) = round.update(&self.loss(batch), 1)?;
+                add(&mut all, &sums);
                 norms += norm;
                 lag += updates as f64 * sums[STEPS];
                 updates += 1;
             }
         }
         let lag = lag / all[STEPS].max(1.0);
-        self.measures = measures(&all, updates);
-        self.measures.insert(1, ("gradient_norm", norms / updates.max(1) as f64));
-        self.measures.push(("policy_lag", lag));
-        Ok(())
-    }
-}
-
-impl Learner for Vtrace {
-    fn work(&mut self, episodes: &Episodes<'_>) -> Work {
-        descent::work(&self.current, episodes, Record::Transitions { unroll: self.config.unroll })
-    }
-
-    fn receive(&mut self, experience: Experience) -> Result<Progress, LearnError> {
-        let returns = descent::returns("vtrace", self.learnt.generation, &experience)?;
-        let before = self.learnt.clone();
-        if let Err(error) = self.learn(experience) {
-            self.learnt = before;
-            return Err(error);
-        }
-        self.learnt.generation += 1;
-        self.current = self.learnt.weights();
-        Ok(descent::progress(self.learnt.generation, self.fitness, &returns))
-    }
-
-    fn stop_when(&mut self, asked: &StopRequest) {
-        self.stop = asked.clone();
-    }
-
-    fn weights(&self) -> &[f64] {
-        &self.current
-    }
-
-    fn generation(&self) -> u64 {
-        self.learnt.generation
-    }
-
-    fn measures(&self) -> Vec<(&'static str, f64)> {
-        self.measures.clone()
-    }
-
-    fn state(&self) -> StateDict {
-        self.learnt.state(self.config.numbers(), self.seed)
-    }
-
-    fn restore(&mut self, state: &StateDict) -> Result<(), LearnError> {
-        self.learnt = self.learnt.restored(state, &self.config.numbers(), self.seed)?;
-        self.current = self.learnt.weights();
-        Ok(())
+        let mut measures = measures(&all, updates);
+        measures.insert(1, ("gradient_norm", norms / updates.max(1) as f64));
+        measures.push(("policy_lag", lag));
+        Ok(measures)
     }
 }

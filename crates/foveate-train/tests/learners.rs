@@ -130,12 +130,22 @@ fn table(learner: &LearnerDescriptor) -> Table {
 }
 
 fn build(learner: &LearnerDescriptor, weights: Vec<f64>, seed: u64) -> Result<Box<dyn Learner>, LearnError> {
-    let student = ToyStudent::linear(2, PARAMS);
-    let settings = learner.settings(&table(learner)).expect(learner.name);
+    built(learner, &table(learner), weights, seed)
+}
+
+fn built(
+    learner: &LearnerDescriptor,
+    settings: &Table,
+    weights: Vec<f64>,
+    seed: u64,
+) -> Result<Box<dyn Learner>, LearnError> {
+    let model = ToyStudent::linear(2, PARAMS);
+    let model = if learner.learns_from == LearnsFrom::Values { model.valuing() } else { model };
+    let settings = learner.settings(settings).expect(learner.name);
     settings.build(LearnerParts {
         weights,
         seed: Seed::root(seed),
-        student: Some(&student),
+        model: Some(&model),
         fitness: Fitness::Mean,
     })
 }
@@ -400,7 +410,7 @@ fn a_forged_state_is_refused_and_never_panics() {
 
 #[test]
 fn a_stop_is_seen_between_updates_and_changes_nothing() {
-    for described in all().into_iter().filter(|described| described.learns_from.needs_student()) {
+    for described in all().into_iter().filter(|described| described.learns_from.needs_model()) {
         let mut learner = new(described);
         round(&mut *learner);
         let before = learner.state();
@@ -439,9 +449,119 @@ fn descriptors_are_complete() {
         assert_eq!((learner.descriptor().name, learner.table()), (described.name, &defaults));
     }
     let without =
-        LearnerParts { weights: vec![0.0; 2], seed: Seed::root(1), student: None, fitness: Fitness::Mean };
+        LearnerParts { weights: vec![0.0; 2], seed: Seed::root(1), model: None, fitness: Fitness::Mean };
     let imitation =
         LEARNERS.find("imitation").expect("it is there").settings(&Table::new()).expect("its defaults");
     let said = imitation.build(without).err().expect("no student").to_string();
     assert!(said.contains("a part that learns by gradients; this one has none"), "{said}");
+}
+
+/// A digest of the bits of a state.
+fn digest(state: &StateDict) -> u64 {
+    let text = serde_json::to_string(state).expect("finite numbers");
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// The digests of the learners' states after four rounds. They change only with a learner's results.
+const DIGESTS: [(&str, u64); 14] = [
+    ("rank-es", 0xb74e_e916_ee59_81a5),
+    ("snes", 0x0975_a973_db53_12c8),
+    ("openai-es", 0x8564_99a2_503e_f0ea),
+    ("pgpe", 0xa191_96ba_d426_0cb4),
+    ("cma-es", 0xa446_2648_570d_4706),
+    ("sep-cma-es", 0xfa9f_3dd8_6924_b6cb),
+    ("simple-ga", 0xc8ad_9938_0f69_0fb5),
+    ("imitation", 0x7a66_f153_8405_9f97),
+    ("shac", 0x4541_b431_df69_59db),
+    ("dqn", 0x558e_5a44_92fe_8dab),
+    ("ppo", 0xb073_21ea_5ea6_4a11),
+    ("vtrace", 0x68e8_23ab_45b0_f3a5),
+    ("population", 0x7ec8_59e9_08e4_e57b),
+    ("follower", 0x71c9_4da3_7bf6_0fa1),
+];
+
+#[test]
+fn states_keep_their_bits() {
+    for described in all() {
+        let mut learner = new(described);
+        for _ in 0..4 {
+            round(&mut *learner);
+        }
+        let digest = digest(&learner.state());
+        let expect =
+            DIGESTS.iter().find(|(name, _)| *name == described.name).expect("a line for each learner");
+        assert_eq!(digest, expect.1, "{}: {digest:016x}", described.name);
+    }
+}
+
+/// Settings in a state are the numbers, in the order, that the first versions wrote, so that their checkpoints resume.
+#[test]
+fn settings_are_numbers_in_the_order_of_older_states() {
+    let imitation = &[600.0, 1200.0, 24.0, 150.0, 60.0, 1.0, 1.0, 0.003, 0.998][..];
+    let shac = &[128.0, 1.0, 8.0, 1024.0, 32.0, 0.995, 0.95, 0.002, 0.99, 10.0, 20.0, 0.001, 0.05, 1.0][..];
+    let ppo = &[4.0, 256.0, 16.0, 0.99, 0.95, 0.2, 0.0003, 0.5, 0.5, 0.01][..];
+    let vtrace = &[
+        50.0, 32.0, 1.0, 0.99, 0.0002, 1280.0, 0.5, 0.01, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 2.0, 0.99, 0.0, 0.01,
+    ][..];
+    let dqn = |target: f64, huber: f64| {
+        let counts = [1.0, target, 32.0, 4.0, 1000.0, 1e5, f64::from(1 << 30), 1.0, 1.0, huber];
+        [&counts[..], &[0.1, 0.99, 500.0, 0.0005, 10.0, 0.0, 0.0, 0.4, 0.0]].concat()
+    };
+    let members = [16.0, 10.0, 0.0, 5.0, 1.0 / 3.0, 1.2];
+    for (learner, settings, first, later) in [
+        ("imitation", "", imitation, &[][..]),
+        ("imitation", "clip = 2.0", imitation, &[2.0]),
+        ("imitation", "in_turn = true", imitation, &[1.0, 1.0]),
+        ("imitation", "stakes = true", imitation, &[1.0, 0.0, 1.0, 0.0]),
+        ("imitation", "priority = 0.5", imitation, &[1.0, 0.0, 0.0, 0.0, 0.0, 0.5]),
+        ("imitation", "turn = 5", imitation, &[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 5.0]),
+        ("shac", "", shac, &[]),
+        ("shac", "whole_episodes = false", shac, &[0.0, 0.0]),
+        ("shac", "episode_clip = 2.0", shac, &[1.0, 2.0]),
+        ("ppo", "", ppo, &[]),
+        ("ppo", "reward_scale = 10.0", ppo, &[10.0]),
+        ("vtrace", "", vtrace, &[]),
+        ("vtrace", "value_rounds = 3", vtrace, &[3.0]),
+        (
+            "vtrace",
+            "clip_by = 'value'\nreduce = 'mean'\noptimizer = { name = 'adam' }",
+            &vtrace[..12],
+            &[1.0, 1.0, 0.0, 0.9, 0.999, 1e-8],
+        ),
+        ("dqn", "", &dqn(0.0, 0.0), &[]),
+        ("dqn", "target = 'before'\nloss = 'huber'\ntarget_temperature = 0.5", &dqn(2.0, 1.0), &[0.5]),
+        ("population", "", &members, vtrace),
+    ] {
+        let described = LEARNERS.find(learner).expect("it is there");
+        let settings: Table = settings.parse().expect("TOML");
+        let built = built(described, &settings, vec![0.5; PARAMS], 1).expect(learner);
+        let state = built.state();
+        let numbers = StateReader(&state).any_f64s("settings").expect("numbers");
+        assert_eq!(numbers, [first, later].concat(), "{learner}: {settings}");
+    }
+}
+
+/// A batch in shares learns what a whole one does, but for rounding, and its state is another one's.
+#[test]
+fn a_batch_in_shares_means_the_same() {
+    for learner in ["ppo", "dqn"] {
+        let described = LEARNERS.find(learner).expect("it is there");
+        let mut whole = new(described);
+        let mut settings = table(described);
+        settings.insert("shares".into(), 2.into());
+        let mut shares = built(described, &settings, vec![0.5; PARAMS], 1).expect(learner);
+        for _ in 0..3 {
+            (round(&mut *whole), round(&mut *shares));
+        }
+        assert_ne!(whole.weights(), [0.5; PARAMS]);
+        for (one, two) in whole.weights().iter().zip(shares.weights()) {
+            assert!((one - two).abs() < 1e-4, "{learner}: {one}, {two}");
+        }
+        let said = whole.restore(&shares.state()).expect_err("other settings").to_string();
+        assert!(said.contains("settings"), "{said}");
+        settings.insert("shares".into(), 0.into());
+        let said = built(described, &settings, vec![0.5; PARAMS], 1).err().expect("none").to_string();
+        assert!(said.contains("shares = 0; choose from 1 to 1000000"), "{said}");
+    }
 }

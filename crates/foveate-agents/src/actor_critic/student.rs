@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use foveate_core::{
-    ActionDistribution, ActorCritic, Demonstration, Observation, PolicyError, Predictions, Student,
+    Demonstration, LastStep, Model, Observation, OutputKind, Outputs, PolicyError, Predictions, Student,
 };
 use foveate_kernels::Level;
 use foveate_learn::loss::cross_entropy;
@@ -128,6 +128,39 @@ impl ActorCriticStudent {
     }
 }
 
+impl Model for ActorCriticStudent {
+    fn learns(&self) -> Range<usize> {
+        0..self.params.flat().len()
+    }
+
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        self.params.set(flat)
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Model> {
+        Box::new(ActorCriticStudent {
+            eyes: self.eyes.clone(),
+            level: self.level,
+            nodes: Arc::clone(&self.nodes),
+            params: self.params.clone(),
+            acts: self.nodes.net.activations(1),
+            room: 1,
+            unrolled: None,
+            begin: [vec![], vec![]],
+            predictions: Predictions::default(),
+            bytes: vec![],
+        })
+    }
+
+    fn outputs(&mut self) -> Option<&mut dyn Outputs> {
+        Some(self)
+    }
+
+    fn student(&mut self) -> Option<&mut dyn Student> {
+        Some(self)
+    }
+}
+
 impl Student for ActorCriticStudent {
     fn inputs(&self) -> usize {
         self.eyes.config.observation.len()
@@ -140,14 +173,6 @@ impl Student for ActorCriticStudent {
 
     fn actions(&self) -> usize {
         self.eyes.config.actions.len()
-    }
-
-    fn learns(&self) -> Range<usize> {
-        0..self.params.flat().len()
-    }
-
-    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
-        self.params.set(flat)
     }
 
     /// Choices learn by cross entropy, means by the squared error. Deviations and values learn nothing from it.
@@ -191,40 +216,26 @@ impl Student for ActorCriticStudent {
         };
         study_outputs(self, piece.len(), &inputs, &memory, loss, gradient)
     }
-
-    fn actor_critic(&mut self) -> Option<&mut dyn ActorCritic> {
-        Some(self)
-    }
-
-    fn boxed_clone(&self) -> Box<dyn Student> {
-        Box::new(ActorCriticStudent {
-            eyes: self.eyes.clone(),
-            level: self.level,
-            nodes: Arc::clone(&self.nodes),
-            params: self.params.clone(),
-            acts: self.nodes.net.activations(1),
-            room: 1,
-            unrolled: None,
-            begin: [vec![], vec![]],
-            predictions: Predictions::default(),
-            bytes: vec![],
-        })
-    }
 }
 
-impl ActorCritic for ActorCriticStudent {
+impl Outputs for ActorCriticStudent {
     fn encoded_len(&self) -> usize {
         self.eyes.config.inputs()
     }
 
-    fn encode(&self, observation: Observation<'_>, to: &mut Vec<f32>) -> Result<(), PolicyError> {
+    fn encode(
+        &self,
+        _: LastStep<'_>,
+        observation: Observation<'_>,
+        to: &mut Vec<f32>,
+    ) -> Result<(), PolicyError> {
         let begin = to.len();
         to.resize(begin + self.encoded_len(), 0.0);
         self.eyes.read(observation, &mut to[begin..])
     }
 
-    fn distribution(&self) -> ActionDistribution {
-        self.eyes.config.distribution()
+    fn kind(&self) -> OutputKind {
+        OutputKind::Policy(self.eyes.config.distribution())
     }
 
     fn memory_len(&self) -> usize {
@@ -239,7 +250,7 @@ impl ActorCritic for ActorCriticStudent {
         let (units, width) = (self.eyes.config.lstm, self.encoded_len());
         assert_eq!(inputs.len() % width, 0, "observations of {width} numbers");
         if units == 0 {
-            ActorCritic::forward(self, 1, inputs, &[]);
+            Outputs::forward(self, 1, inputs, &[]);
             to.outputs.extend_from_slice(&self.predictions.outputs);
             to.values.extend_from_slice(&self.predictions.values);
             return;

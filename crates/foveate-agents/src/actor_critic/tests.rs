@@ -1,4 +1,4 @@
-use foveate_core::{ActorCritic, Demonstration, Grid, Pixels, Predictions};
+use foveate_core::{Demonstration, Grid, LastStep, Model, Outputs, Pixels, Predictions, Student};
 
 use super::*;
 
@@ -39,7 +39,9 @@ fn the_agent_acts_by_what_the_student_predicts() {
         let seen = numbers(6 * 3, 1);
         let mut inputs = vec![];
         for seen in seen.chunks_exact(3) {
-            student.encode(Observation::Vector(seen), &mut inputs).expect("three numbers");
+            student
+                .encode(LastStep::default(), Observation::Vector(seen), &mut inputs)
+                .expect("three numbers");
         }
         let mut expect = Predictions::default();
         student.follow(&inputs, &mut expect);
@@ -224,7 +226,7 @@ fn pictures_go_through_convolutions_that_both_sides_share() {
     assert_eq!(names[..4], ["conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias"]);
     let mut student = student(&config);
     let mut inputs = vec![];
-    (0..ROWS).for_each(|row| student.encode(stack(row), &mut inputs).expect("it fits"));
+    (0..ROWS).for_each(|row| student.encode(LastStep::default(), stack(row), &mut inputs).expect("it fits"));
     // Row 4, column 3, channel 1 of the second picture of the first stack.
     assert_eq!(inputs[(4 * 7 + 3) * 4 + 2 + 1], f32::from(bytes[((6 + 4) * 7 + 3) * 2 + 1]) * (1.0 / 255.0));
     let predictions = student.forward(1, &inputs, &[]).clone();
@@ -261,7 +263,7 @@ fn pictures_go_through_convolutions_that_both_sides_share() {
 
     let other = PixelShape { height: 7, width: 6, ..shape };
     let other = Observation::Image(Pixels::new(other, &bytes[..168]).expect("two pictures"));
-    let said = student.encode(other, &mut inputs).expect_err("other sides").to_string();
+    let said = student.encode(LastStep::default(), other, &mut inputs).expect_err("other sides").to_string();
     assert!(said.contains("built for 6x7 cells or pixels with 4 numbers each"), "{said}");
 }
 

@@ -14,7 +14,7 @@
 
 use std::ops::Range;
 
-use foveate_core::{Demonstration, PolicyError, Seed, Student};
+use foveate_core::{Demonstration, Model, PolicyError, Seed, Student};
 use foveate_kernels::Level;
 use foveate_kernels::lstm_gradient::{Gradient, Learner, Targets};
 use foveate_kernels::patch_codes::{CodesGradient, CodesLearner};
@@ -122,19 +122,7 @@ impl PictureStudent {
     }
 }
 
-impl Student for PictureStudent {
-    fn inputs(&self) -> usize {
-        packed_len(self.config.shape().patches())
-    }
-
-    fn picture(&self) -> usize {
-        self.area()
-    }
-
-    fn actions(&self) -> usize {
-        self.config.actions.len()
-    }
-
+impl Model for PictureStudent {
     fn learns(&self) -> Range<usize> {
         0..self.params.flat().len()
     }
@@ -149,6 +137,28 @@ impl Student for PictureStudent {
             HeadLearner::Layers(head) => head.set(self.params.flat()),
         }
         Ok(())
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Model> {
+        Box::new(self.clone())
+    }
+
+    fn student(&mut self) -> Option<&mut dyn Student> {
+        Some(self)
+    }
+}
+
+impl Student for PictureStudent {
+    fn inputs(&self) -> usize {
+        packed_len(self.config.shape().patches())
+    }
+
+    fn picture(&self) -> usize {
+        self.area()
+    }
+
+    fn actions(&self) -> usize {
+        self.config.actions.len()
     }
 
     fn study(
@@ -257,10 +267,6 @@ impl Student for PictureStudent {
     fn drop_patches(&mut self, share: f64, seed: Seed) -> bool {
         self.dropout = (share > 0.0).then_some((share, seed));
         true
-    }
-
-    fn boxed_clone(&self) -> Box<dyn Student> {
-        Box::new(self.clone())
     }
 }
 

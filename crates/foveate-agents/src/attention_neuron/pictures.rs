@@ -14,8 +14,8 @@
 //! the order stays the same from the episode's first step on.
 
 use foveate_core::{
-    ActContext, Agent, Attention, Decision, EnvSpec, Observation, Opened, PatchGrid, Policy, PolicyAgent,
-    PolicyError, Seed, Selected, Student, StudyInputs, TensorShape, Threads, Tokens,
+    ActContext, Agent, Attention, Decision, EnvSpec, Model, Observation, Opened, PatchGrid, Policy,
+    PolicyAgent, PolicyError, Seed, Selected, StudyInputs, TensorShape, Threads, Tokens,
 };
 use foveate_kernels::Level;
 use foveate_kernels::patch_codes::{
@@ -325,15 +325,15 @@ impl AgentConfig for PictureConfig {
         Some(PictureView { grey: true, readouts: false, frames: self.frames })
     }
 
-    fn student(&self) -> Result<Option<Box<dyn Student>>, PolicyError> {
+    fn model(&self) -> Result<Option<Box<dyn Model>>, PolicyError> {
         self.check()?;
         if self.learns == Learns::All {
             let student = PictureStudent::new(self.clone())?;
-            return Ok(student.map(|student| Box::new(student) as Box<dyn Student>));
+            return Ok(student.map(|student| Box::new(student) as Box<dyn Model>));
         }
         let student = self.head.lstm(self.codes, self.message_dim).map(|(inputs, hidden)| {
             let student = LstmStudent::of(self.tensors(), inputs, hidden, self.actions.clone());
-            Box::new(student) as Box<dyn Student>
+            Box::new(student) as Box<dyn Model>
         });
         Ok(student)
     }

@@ -6,7 +6,9 @@
 
 use std::ops::Range;
 
-use foveate_core::{Demonstration, DifferentiatedEpisode, PolicyError, Student, ThroughWorld, Windows};
+use foveate_core::{
+    Demonstration, DifferentiatedEpisode, Model, PolicyError, Student, Taught, ThroughWorld, Windows,
+};
 use foveate_kernels::Level;
 use foveate_kernels::project::Linear;
 use foveate_kernels::sensory::gradient::{Between, Learner};
@@ -138,15 +140,7 @@ impl VectorStudent {
     }
 }
 
-impl Student for VectorStudent {
-    fn inputs(&self) -> usize {
-        self.config.sensors.len() + self.config.actions.len()
-    }
-
-    fn actions(&self) -> usize {
-        self.config.actions.len()
-    }
-
+impl Model for VectorStudent {
     fn learns(&self) -> Range<usize> {
         self.params.place("lstm.bias_hh").end..self.params.flat().len()
     }
@@ -165,27 +159,21 @@ impl Student for VectorStudent {
         Ok(())
     }
 
-    fn study(
-        &mut self,
-        demonstration: &Demonstration,
-        piece: Range<usize>,
-        burn_in: usize,
-        gradient: &mut [f32],
-    ) -> f64 {
-        check_lengths(demonstration, [self.inputs(), self.actions()], &piece);
-        assert_eq!(gradient.len(), self.params.flat().len(), "parameters");
-        let inputs = self.inputs();
-        let begin = piece.start.saturating_sub(burn_in);
-        let x = &demonstration.inputs[begin * inputs..piece.end * inputs];
-        let error = if self.names {
-            self.learner.study_names(self.level, x, piece.start - begin)
-        } else {
-            self.wanted.clear();
-            scaled(demonstration, piece, &self.config.actions, &mut self.wanted);
-            self.learner.study(self.level, x, &self.wanted)
-        };
-        self.add_to(gradient);
-        error
+    fn boxed_clone(&self) -> Box<dyn Model> {
+        Box::new(self.clone())
+    }
+
+    fn student(&mut self) -> Option<&mut dyn Student> {
+        Some(self)
+    }
+
+    /// Needs as many codes as sensors.
+    fn taught(&self, what: Taught) -> Option<Box<dyn Model>> {
+        if what != Taught::Names {
+            return None;
+        }
+        let able = self.config.codes >= self.config.sensors.len();
+        able.then(|| Box::new(VectorStudent { names: true, ..self.clone() }) as Box<dyn Model>)
     }
 
     fn study_world(
@@ -212,15 +200,38 @@ impl Student for VectorStudent {
         self.add_to(gradient);
         Ok(windows.returns(episode))
     }
+}
 
-    /// Needs as many codes as sensors.
-    fn names_student(&self) -> Option<Box<dyn Student>> {
-        let able = self.config.codes >= self.config.sensors.len();
-        able.then(|| Box::new(VectorStudent { names: true, ..self.clone() }) as Box<dyn Student>)
+impl Student for VectorStudent {
+    fn inputs(&self) -> usize {
+        self.config.sensors.len() + self.config.actions.len()
     }
 
-    fn boxed_clone(&self) -> Box<dyn Student> {
-        Box::new(self.clone())
+    fn actions(&self) -> usize {
+        self.config.actions.len()
+    }
+
+    fn study(
+        &mut self,
+        demonstration: &Demonstration,
+        piece: Range<usize>,
+        burn_in: usize,
+        gradient: &mut [f32],
+    ) -> f64 {
+        check_lengths(demonstration, [self.inputs(), self.actions()], &piece);
+        assert_eq!(gradient.len(), self.params.flat().len(), "parameters");
+        let inputs = self.inputs();
+        let begin = piece.start.saturating_sub(burn_in);
+        let x = &demonstration.inputs[begin * inputs..piece.end * inputs];
+        let error = if self.names {
+            self.learner.study_names(self.level, x, piece.start - begin)
+        } else {
+            self.wanted.clear();
+            scaled(demonstration, piece, &self.config.actions, &mut self.wanted);
+            self.learner.study(self.level, x, &self.wanted)
+        };
+        self.add_to(gradient);
+        error
     }
 }
 

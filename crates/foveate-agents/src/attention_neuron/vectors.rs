@@ -9,8 +9,8 @@
 //! 4. layers with tanh turn the message into the action, which is the next step's a.
 
 use foveate_core::{
-    ActContext, Agent, Attention, Decision, EnvSpec, Observation, Opened, Policy, PolicyAgent, PolicyError,
-    Seed, Student, StudyInputs, TensorShape, Tokens,
+    ActContext, Agent, Attention, Decision, EnvSpec, Model, Observation, Opened, Policy, PolicyAgent,
+    PolicyError, Seed, StudyInputs, TensorShape, Tokens,
 };
 use foveate_kernels::{Level, sensory};
 use serde::{Deserialize, Serialize};
@@ -204,7 +204,7 @@ impl AgentConfig for VectorConfig {
         Ok(Box::new(PolicyAgent::new(VectorAgent::new(self.clone())?)))
     }
 
-    fn student(&self) -> Result<Option<Box<dyn Student>>, PolicyError> {
+    fn model(&self) -> Result<Option<Box<dyn Model>>, PolicyError> {
         Ok(Some(Box::new(VectorStudent::new(self.clone())?)))
     }
 }

@@ -1,17 +1,17 @@
 //! An agent for grid worlds that values its actions with a relational module: every cell that it sees is a node, and nodes
 //! attend to each other.
 //!
-//! It learns from transitions, as a [`ValueNetwork`](foveate_core::ValueNetwork), or from an expert: then its values are
-//! logits, and their error is the cross entropy of the expert's choice. With a critic it learns by policy gradients, as an
-//! [`ActorCritic`](foveate_core::ActorCritic).
+//! It learns from transitions, as a [`Model`](foveate_core::Model) of values, or from an expert: then its values are
+//! logits, and their error is the cross entropy of the expert's choice. With a critic it learns by policy gradients, as a
+//! [`Model`](foveate_core::Model) of a policy.
 
 mod student;
 
 use std::sync::Arc;
 
 use foveate_core::{
-    ActContext, ActMode, Agent, Attention, Decision, Observation, ObservationSpace, Opened, Policy,
-    PolicyAgent, PolicyError, Rng, Seed, Student, StudyInputs, TensorShape, Tokens,
+    ActContext, ActMode, Agent, Attention, Decision, Model, Observation, ObservationSpace, Opened, Policy,
+    PolicyAgent, PolicyError, Rng, Seed, StudyInputs, TensorShape, Tokens,
 };
 use foveate_kernels::Level;
 use foveate_learn::Activations;
@@ -372,7 +372,7 @@ impl AgentConfig for QNetworkConfig {
         }
     }
 
-    fn student(&self) -> Result<Option<Box<dyn Student>>, PolicyError> {
+    fn model(&self) -> Result<Option<Box<dyn Model>>, PolicyError> {
         Ok(Some(Box::new(RelationalStudent::new(self.clone())?)))
     }
 }
@@ -397,7 +397,7 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
 
 #[cfg(test)]
 mod tests {
-    use foveate_core::{Demonstration, Grid, Predictions, ValueNetwork};
+    use foveate_core::{Demonstration, Grid, LastStep, Model, OutputKind, Outputs, Predictions, Student};
     use foveate_learn::{Optimizer, OptimizerConfig};
 
     use super::*;
@@ -420,6 +420,15 @@ mod tests {
         (0..count * 18).map(|_| rng.below(9) as u8).collect()
     }
 
+    fn numbers(codes: &[u8]) -> Vec<f32> {
+        codes.iter().map(|&code| f32::from(code)).collect()
+    }
+
+    /// The values of these observations.
+    fn forward(student: &mut RelationalStudent, codes: &[u8]) -> Vec<f32> {
+        student.forward(1, &numbers(codes), &[]).outputs.clone()
+    }
+
     #[test]
     fn the_agent_takes_the_action_that_the_student_values_most() {
         for divisor in [Divisor::Largest, Divisor::Ten, Divisor::One] {
@@ -428,7 +437,7 @@ mod tests {
             let mut student = RelationalStudent::new(config.clone()).expect("small");
             student.set_params(&params).expect("its own");
             let views = views(5);
-            let values = student.values(&views).to_vec();
+            let values = forward(&mut student, &views);
             for level in Level::available() {
                 let mut agent = RelationalAgent::new(config.clone()).expect("small").with_level(level);
                 agent.set_params(&params).expect("its own");
@@ -536,9 +545,9 @@ mod tests {
         for level in Level::available() {
             let mut student = RelationalStudent::new(config.clone()).expect("small").with_level(level);
             student.set_params(&params).expect("its own");
-            student.values(&views);
+            forward(&mut student, &views);
             let mut gradient = vec![0.0; params.len()];
-            student.backward(&slopes, &mut gradient);
+            student.backward(&slopes, &[], &mut gradient);
             assert!(gradient.iter().any(|&g| g != 0.0));
             assert_eq!(*expect.get_or_insert_with(|| gradient.clone()), gradient, "{level:?}");
         }
@@ -566,17 +575,19 @@ mod tests {
             net.backward(student.level, &params, &mut acts, &mut expect);
 
             let mut gradient = vec![0.0; params.len()];
-            assert_eq!(student.values_alone(&views), values);
-            assert_eq!(student.values(&views), values);
-            student.backward(&slopes, &mut gradient);
+            let (mut alone, codes) = (Predictions::default(), numbers(&views));
+            student.follow(&codes, &mut alone);
+            assert_eq!((alone.outputs, alone.values), (values.clone(), vec![]));
+            assert_eq!(forward(&mut student, &views), values);
+            student.backward(&slopes, &[], &mut gradient);
             assert_eq!(gradient, expect, "distinct observations");
 
             // The same slopes, each in two halves.
             let twice = [&views[..], &views[..]].concat();
             let halves: Vec<f32> = slopes.iter().chain(&slopes).map(|slope| slope / 2.0).collect();
             gradient.fill(0.0);
-            assert_eq!(student.values(&twice), [&values[..], &values[..]].concat());
-            student.backward(&halves, &mut gradient);
+            assert_eq!(forward(&mut student, &twice), [&values[..], &values[..]].concat());
+            student.backward(&halves, &[], &mut gradient);
             assert_eq!(gradient, expect, "each twice");
         }
     }
@@ -589,16 +600,16 @@ mod tests {
             let config = QNetworkConfig { scores, temperature: 1.0, critic: true, ..small() };
             let params = config.initial_params(Init::Torch, Seed::root(1));
             let mut student = RelationalStudent::new(config.clone()).expect("small");
-            assert!(student.value_network().is_none(), "its outputs are logits");
+            assert!(matches!(student.kind(), OutputKind::Policy(_)), "its outputs are logits");
             student.set_params(&params).expect("its own");
             let mut agent = RelationalAgent::new(config).expect("small");
             agent.set_params(&params).expect("its own");
             let (mut memory, codes) = (agent.memory(), views(6));
             let (mut inputs, mut predictions) = (vec![], Predictions::default());
-            let learnt = student.actor_critic().expect("it has a critic");
+            let learnt = student.outputs().expect("it has some");
             for view in codes.chunks_exact(18) {
                 let view = Observation::Grid(Grid::new(3, 2, 3, view).expect("18 codes"));
-                learnt.encode(view, &mut inputs).expect("it fits");
+                learnt.encode(LastStep::default(), view, &mut inputs).expect("it fits");
             }
             learnt.follow(&inputs, &mut predictions);
             assert_eq!(*learnt.forward(1, &inputs, &[]), predictions);
@@ -627,7 +638,7 @@ mod tests {
             let twice = |numbers: &[f32]| [numbers, numbers].concat();
             let half = |numbers: &[f32]| numbers.iter().map(|x| x / 2.0).collect::<Vec<_>>();
             gradient.fill(0.0);
-            let learnt = student.actor_critic().expect("it has a critic");
+            let learnt = student.outputs().expect("it has some");
             assert_eq!(learnt.forward(1, &twice(&inputs), &[]).values, twice(&predictions.values));
             learnt.backward(&twice(&half(&d_outputs)), &twice(&half(&d_values)), &mut gradient);
             assert_eq!(gradient, expect, "each twice");

@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use foveate_core::{
-    ActContext, Agent, Attention, Decision, Demonstration, Observation, PixelShape, Policy, PolicyAgent,
-    PolicyError, Seed, Student, StudyInputs, TensorShape, Tokens,
+    ActContext, Agent, Attention, Decision, Demonstration, Model, Observation, PixelShape, Policy,
+    PolicyAgent, PolicyError, Seed, Student, StudyInputs, TensorShape, Tokens,
 };
 use foveate_kernels::Level;
 use foveate_learn::Activations;
@@ -263,6 +263,24 @@ impl ClassifierStudent {
     }
 }
 
+impl Model for ClassifierStudent {
+    fn learns(&self) -> Range<usize> {
+        0..self.params.flat().len()
+    }
+
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        self.params.set(flat)
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Model> {
+        Box::new(self.clone())
+    }
+
+    fn student(&mut self) -> Option<&mut dyn Student> {
+        Some(self)
+    }
+}
+
 impl Student for ClassifierStudent {
     fn inputs(&self) -> usize {
         0
@@ -274,14 +292,6 @@ impl Student for ClassifierStudent {
 
     fn actions(&self) -> usize {
         CLASSES
-    }
-
-    fn learns(&self) -> Range<usize> {
-        0..self.params.flat().len()
-    }
-
-    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
-        self.params.set(flat)
     }
 
     fn study(
@@ -296,10 +306,6 @@ impl Student for ClassifierStudent {
         check_lengths(demonstration, [0, CLASSES], &piece);
         let taught = (demonstration, piece);
         network.study_choices(*level, params.flat(), taught, CLASSES, scale, acts, scratch, gradient)
-    }
-
-    fn boxed_clone(&self) -> Box<dyn Student> {
-        Box::new(self.clone())
     }
 }
 
@@ -335,7 +341,7 @@ impl AgentConfig for ClassifierConfig {
         }
     }
 
-    fn student(&self) -> Result<Option<Box<dyn Student>>, PolicyError> {
+    fn model(&self) -> Result<Option<Box<dyn Model>>, PolicyError> {
         Ok(Some(Box::new(ClassifierStudent::new(self)?)))
     }
 }
@@ -352,7 +358,7 @@ pub static DESCRIPTOR: AgentDescriptor = AgentDescriptor {
 
 #[cfg(test)]
 mod tests {
-    use foveate_core::{Piece, Pixels};
+    use foveate_core::{GradientParts, Piece, Pieces, Pixels, add_gradients};
     use foveate_learn::{Optimizer, OptimizerConfig};
 
     use super::*;
@@ -450,7 +456,10 @@ mod tests {
             let len = params(network).len();
             let (mut together, mut alone) = (vec![0.0; len], vec![0.0; len]);
             let (mut errors, mut sums) = (vec![], vec![]);
-            student.study_all(&pieces, 0, &mut together, &mut errors).expect("good");
+            let parts: Arc<dyn GradientParts> =
+                Arc::new(Pieces { pieces: pieces.clone(), ..Pieces::default() });
+            add_gradients(&mut student, &parts, &mut together, &mut |sums| errors.push(sums[0]))
+                .expect("good");
             for piece in &pieces {
                 let mut own = vec![0.0; len];
                 sums.push(student.clone().study(&piece.demonstration, piece.steps.clone(), 7, &mut own));

@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use foveate_core::{
-    ActionDistribution, ActorCritic, Demonstration, LastStep, Observation, PolicyError, Predictions, Student,
+    ActionDistribution, Demonstration, LastStep, Model, Observation, OutputKind, Outputs, PolicyError,
+    Predictions, Student,
 };
 use foveate_kernels::Level;
 use foveate_learn::loss::cross_entropy;
@@ -64,7 +65,7 @@ impl S3taStudent {
     }
 
     /// Computes consecutive steps of one episode from the state `memory` on, which becomes that after them; see
-    /// [`ActorCritic::follow`].
+    /// [`Outputs::follow`].
     fn follow_from(&self, memory: &mut [f32], inputs: &[f32], to: &mut Predictions) {
         let width = self.encoded_len();
         assert_eq!(inputs.len() % width, 0, "observations of {width} numbers");
@@ -120,6 +121,33 @@ fn predict(nodes: &Nodes, acts: &Activations, predictions: &mut Predictions) {
     predictions.values.extend_from_slice(acts.get(nodes.value));
 }
 
+impl Model for S3taStudent {
+    fn learns(&self) -> Range<usize> {
+        0..self.params.flat().len()
+    }
+
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        self.params.set(flat)
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Model> {
+        Box::new(S3taStudent::of(
+            self.config.clone(),
+            self.level,
+            Arc::clone(&self.nodes),
+            self.params.clone(),
+        ))
+    }
+
+    fn outputs(&mut self) -> Option<&mut dyn Outputs> {
+        Some(self)
+    }
+
+    fn student(&mut self) -> Option<&mut dyn Student> {
+        Some(self)
+    }
+}
+
 impl Student for S3taStudent {
     /// What the last step was.
     fn inputs(&self) -> usize {
@@ -132,14 +160,6 @@ impl Student for S3taStudent {
 
     fn actions(&self) -> usize {
         self.config.actions
-    }
-
-    fn learns(&self) -> Range<usize> {
-        0..self.params.flat().len()
-    }
-
-    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
-        self.params.set(flat)
     }
 
     /// Cross entropy of the expert's choices. The values learn nothing from it.
@@ -169,32 +189,15 @@ impl Student for S3taStudent {
         let loss = |outputs: &[f32], d: &mut [f32]| cross_entropy(level, outputs, &choices, 1.0, d);
         study_outputs(self, piece.len(), &inputs, &memory, loss, gradient)
     }
-
-    fn actor_critic(&mut self) -> Option<&mut dyn ActorCritic> {
-        Some(self)
-    }
-
-    fn boxed_clone(&self) -> Box<dyn Student> {
-        Box::new(S3taStudent::of(
-            self.config.clone(),
-            self.level,
-            Arc::clone(&self.nodes),
-            self.params.clone(),
-        ))
-    }
 }
 
-impl ActorCritic for S3taStudent {
+impl Outputs for S3taStudent {
     /// The picture, then what the last step was.
     fn encoded_len(&self) -> usize {
         self.config.pixels() + self.config.told()
     }
 
-    fn encode(&self, observation: Observation<'_>, codes: &mut Vec<f32>) -> Result<(), PolicyError> {
-        self.encode_after(LastStep::default(), observation, codes)
-    }
-
-    fn encode_after(
+    fn encode(
         &self,
         last: LastStep<'_>,
         observation: Observation<'_>,
@@ -209,8 +212,8 @@ impl ActorCritic for S3taStudent {
         self.config.tell(last, told)
     }
 
-    fn distribution(&self) -> ActionDistribution {
-        ActionDistribution::Choices(self.config.actions)
+    fn kind(&self) -> OutputKind {
+        OutputKind::Policy(ActionDistribution::Choices(self.config.actions))
     }
 
     fn memory_len(&self) -> usize {

@@ -1,4 +1,4 @@
-use foveate_core::{ActorCritic, Demonstration, Pixels, Predictions};
+use foveate_core::{Demonstration, Model, Outputs, Pixels, Predictions, Student};
 
 use super::*;
 
@@ -168,7 +168,7 @@ fn the_agent_acts_by_what_the_student_predicts() {
                 states.push(state);
                 context.reward = reward(step);
                 let before = LastStep { action: context.choice.map(Action::Discrete), reward: reward(step) };
-                student.encode_after(before, see(picture), &mut inputs).expect("it fits");
+                student.encode(before, see(picture), &mut inputs).expect("it fits");
                 let decision = agent.act(see(picture), &mut memory, &mut context).expect("it fits");
                 outputs.extend_from_slice(decision.logits.expect("three choices"));
                 values.extend(decision.value);
@@ -308,7 +308,7 @@ fn gradients_are_those_of_the_outputs() {
         let mut inputs = vec![];
         for step in 0..2 * STEPS {
             let last = LastStep { action: Some(Action::Discrete(step % 3)), reward: 0.3 };
-            student.encode_after(last, see(&picture(step)), &mut inputs).expect("it fits");
+            student.encode(last, see(&picture(step)), &mut inputs).expect("it fits");
         }
         let memories = numbers(2 * student.memory_len(), 3);
         let (of_outputs, of_values) = (numbers(2 * STEPS * 3, 5), numbers(2 * STEPS, 6));
@@ -479,6 +479,6 @@ fn impossible_settings_are_refused() {
     let said = agent.act(turned, &mut agent.memory(), &mut ActContext::default()).expect_err("other sides");
     assert!(said.to_string().contains("13 x 10 pixels with 3 numbers each"), "{said}");
     let wrong = LastStep { action: Some(Action::Discrete(3)), reward: 0.0 };
-    let said = student(&small()).encode_after(wrong, see(&picture(0)), &mut vec![]).expect_err("no choice");
+    let said = student(&small()).encode(wrong, see(&picture(0)), &mut vec![]).expect_err("no choice");
     assert!(said.to_string().contains("one of 3 choices is due"), "{said}");
 }

@@ -3,7 +3,7 @@
 use foveate_agents::registry::{AgentConfig, Init};
 use foveate_agents::{AttentionAgent, AttentionAgentConfig, GazeStudent};
 use foveate_core::{
-    ActContext, Agent, Demonstration, GazePoint, ImageBuf, Observation, PolicyAgent, Seed, Student,
+    ActContext, Agent, Demonstration, GazePoint, ImageBuf, Model, Observation, PolicyAgent, Seed, Taught,
 };
 use foveate_kernels::Level;
 use serde_json::json;
@@ -21,9 +21,9 @@ fn config(kernel: &str) -> AttentionAgentConfig {
     serde_json::from_value(config).expect("a good configuration")
 }
 
-fn student(kernel: &str, params: &[f32]) -> Box<dyn Student> {
-    let whole = config(kernel).student().expect("good").expect("it learns");
-    let mut student = whole.gaze_student().expect("its attention learns");
+fn student(kernel: &str, params: &[f32]) -> Box<dyn Model> {
+    let whole = config(kernel).model().expect("good").expect("it learns");
+    let mut student = whole.taught(Taught::Gaze).expect("its attention learns");
     student.set_params(params).expect("the right count");
     student
 }
@@ -137,7 +137,7 @@ fn check_gradient(kernel: &str) {
         let mut student = of_config.expect("its attention learns").with_level(level);
         student.set_params(&params).expect("the right count");
         let mut gradient = vec![0.0; params.len()];
-        let loss = student.study(&demonstration, 1..9, 0, &mut gradient);
+        let loss = student.student().expect("it is one").study(&demonstration, 1..9, 0, &mut gradient);
         let bits = (loss.to_bits(), gradient);
         assert_eq!(first.get_or_insert(bits.clone()), &bits, "{kernel}, {level}");
     }
@@ -186,7 +186,12 @@ fn check_attention(kernel: &str) {
     for t in 1..=80 {
         let mut gradient = vec![0.0; params.len()];
         student.set_params(&params).expect("finite");
-        student.study(&shown, (t * 12 % 48)..(t * 12 % 48 + 12), 0, &mut gradient);
+        student.student().expect("it is one").study(
+            &shown,
+            (t * 12 % 48)..(t * 12 % 48 + 12),
+            0,
+            &mut gradient,
+        );
         for i in learns.clone() {
             let g = gradient[i] / 12.0;
             mean[i] = 0.9 * mean[i] + 0.1 * g;
@@ -219,7 +224,7 @@ fn check_attention(kernel: &str) {
 fn only_softmax_and_relu_attention_have_one() {
     let has = |settings| {
         let config: AttentionAgentConfig = serde_json::from_value(settings).expect("good");
-        config.student().expect("good").expect("it learns").gaze_student().is_some()
+        config.model().expect("good").expect("it learns").taught(Taught::Gaze).is_some()
     };
     assert!(has(json!({})));
     assert!(has(json!({ "voting": { "kernel": "relu" } })));

@@ -425,14 +425,14 @@ fn small_hierarchical() -> Value {
 
 #[test]
 fn what_learns_from_an_expert() {
-    registry::student("iap", &json!({})).expect("its LSTM does");
-    registry::student("attention-agent", &json!({ "voting": { "kernel": "hybrid" } })).expect("it too");
+    registry::model("iap", &json!({})).expect("its LSTM does");
+    registry::model("attention-agent", &json!({ "voting": { "kernel": "hybrid" } })).expect("it too");
     for (agent, config) in [
         ("iap", json!({ "controller": { "kind": "linear" } })),
         ("iap", json!({ "controller": { "kind": "mlp", "hidden": [3] } })),
         ("iap-hierarchical", json!({})),
     ] {
-        let Err(error) = registry::student(agent, &config) else { panic!("{agent} has no LSTM at its end") };
+        let Err(error) = registry::model(agent, &config) else { panic!("{agent} has no LSTM at its end") };
         assert!(error.to_string().contains("imitation"), "{error}");
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use foveate_agents::registry::AgentConfig;
 use foveate_agents::s3ta::{S3taAgent, S3taConfig, S3taStudent, Torso};
 use foveate_core::{
-    ActContext, Action, ActorCritic, LastStep, Observation, PixelShape, Pixels, Policy, Seed, Student,
+    ActContext, Action, LastStep, Model, Observation, Outputs, PixelShape, Pixels, Policy, Seed,
 };
 use foveate_kernels::Level;
 use foveate_learn::{
@@ -263,9 +263,7 @@ fn learning(
         let picture = picture(oracle, config);
         let (reward, choice) = (oracle.number(), oracle.number());
         let action = (choice >= 0.0).then_some(Action::Discrete(choice as usize));
-        student
-            .encode_after(LastStep { action, reward }, see(config, &picture), &mut inputs)
-            .expect("it fits");
+        student.encode(LastStep { action, reward }, see(config, &picture), &mut inputs).expect("it fits");
     }
     let rows = steps * sequences;
     let [logits, values, of_logits, of_values] =

@@ -8,8 +8,8 @@ use foveate_agents::attention_neuron::picture_student::PictureStudent;
 use foveate_agents::attention_neuron::pictures::{Learns, PictureAgent, PictureConfig};
 use foveate_agents::registry::{self, AgentConfig, Init};
 use foveate_core::{
-    ActContext, Agent, Demonstration, IMAGE, Observation, PRESENT, PackedPictures, Parts, PixelShape, Pixels,
-    PolicyAgent, PolicyError, Seed, Student, episode_seed,
+    ActContext, Agent, Demonstration, IMAGE, Model, Observation, PRESENT, PackedPictures, Parts, PixelShape,
+    Pixels, PolicyAgent, PolicyError, Seed, Student, episode_seed,
 };
 use foveate_kernels::Level;
 use serde_json::{Value, json};
@@ -407,11 +407,15 @@ fn a_world_whose_pictures_are_not_consecutive_is_refused() {
 
 #[test]
 fn what_learns_is_a_setting() {
-    let with = |changes: Value| registry::student("attention-neuron", &with(&changes));
-    let whole = with(json!({})).expect("it exists");
-    assert_eq!((whole.inputs(), whole.picture(), whole.learns().start), (1, AREA, 0));
-    let head = with(json!({ "learns": "head" })).expect("it exists");
-    assert_eq!((head.inputs(), head.picture()), (3 * 6 * 9, 0));
+    let with = |changes: Value| registry::model("attention-neuron", &with(&changes));
+    let sizes = |model: &mut Box<dyn Model>| {
+        let student = model.student().expect("it learns from demonstrations");
+        [student.inputs(), student.picture(), student.actions()]
+    };
+    let mut whole = with(json!({})).expect("it exists");
+    assert_eq!((&sizes(&mut whole)[..2], whole.learns().start), (&[1, AREA][..], 0));
+    let mut head = with(json!({ "learns": "head" })).expect("it exists");
+    assert_eq!(sizes(&mut head)[..2], [3 * 6 * 9, 0]);
     assert!(head.learns().start > 0 && head.learns().end == whole.learns().end);
     let head = json!({ "head": { "kind": "attention_agent" }, "codes": [5, 5] });
     let said = with(head).map(drop).expect_err("no gradient").to_string();
@@ -421,8 +425,8 @@ fn what_learns_is_a_setting() {
     assert!(said.lines().count() == 1, "{said}");
     // The published agent for Pong learns whole.
     let pong = PictureConfig { learns: Learns::All, ..PictureConfig::puzzle_pong() };
-    let pong = pong.student().expect("good settings").expect("it learns");
-    assert_eq!((pong.learns(), pong.picture(), pong.actions()), (0..1_687_726, 84 * 84, 6));
+    let mut pong = pong.model().expect("good settings").expect("it learns");
+    assert_eq!((pong.learns(), &sizes(&mut pong)[1..]), (0..1_687_726, &[84 * 84, 6][..]));
     // Files written before this setting existed have none.
     let value = PictureConfig::default().to_value().expect("plain settings");
     assert!(value.get("learns").is_none());

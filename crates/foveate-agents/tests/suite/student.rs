@@ -3,7 +3,7 @@
 use foveate_agents::registry::{self, AgentConfig, Init};
 use foveate_agents::{AttentionAgent, AttentionAgentConfig, LstmStudent};
 use foveate_core::{
-    ActContext, Agent, Demonstration, ImageBuf, Observation, PolicyAgent, PolicyError, Seed, Student,
+    ActContext, Agent, Demonstration, ImageBuf, Model, Observation, PolicyAgent, PolicyError, Seed, Student,
     episode_seed,
 };
 use foveate_kernels::Level;
@@ -53,14 +53,16 @@ fn student(params: &[f32]) -> LstmStudent {
 
 #[test]
 fn the_last_tensors_learn() {
-    let default = registry::student("attention-agent", &json!({})).expect("it exists");
-    assert_eq!((default.inputs(), default.actions(), default.learns()), (20, 3, 1184..3667));
+    let mut default = registry::model("attention-agent", &json!({})).expect("it exists");
+    assert_eq!(default.learns(), 1184..3667);
+    let of_default = default.student().expect("it learns from demonstrations");
+    assert_eq!((of_default.inputs(), of_default.actions()), (20, 3));
     let tensors = config().tensors();
     let first = tensors.iter().position(|tensor| tensor.name.starts_with("lstm.")).expect("it has an LSTM");
     assert!(tensors[first..].iter().all(|t| t.name.starts_with("lstm.") || t.name.starts_with("output.")));
     let before: usize = tensors[..first].iter().map(foveate_core::TensorShape::len).sum();
     assert_eq!(student(&drawn(1)).learns(), before..config().param_count());
-    assert!(matches!(registry::student("nobody", &json!({})).err(), Some(PolicyError::UnknownAgent { .. })));
+    assert!(matches!(registry::model("nobody", &json!({})).err(), Some(PolicyError::UnknownAgent { .. })));
     let mut wrong = student(&drawn(1));
     assert!(matches!(wrong.set_params(&[0.0]), Err(PolicyError::ParamCount { given: 1, .. })));
     let mut broken = drawn(1);
@@ -146,7 +148,7 @@ fn choices_are_ranked_by_what_they_cost_on_average() {
 fn learns_what_another_agent_does() {
     let teacher = drawn(4);
     let mut params = drawn(5);
-    let mut student = registry::student("attention-agent", &json!(config())).expect("it exists");
+    let mut student = registry::model("attention-agent", &json!(config())).expect("it exists");
     let learns = student.learns();
     // The same attention, for the student gets the inputs of its own attention.
     params[..learns.start].copy_from_slice(&teacher[..learns.start]);
@@ -158,9 +160,10 @@ fn learns_what_another_agent_does() {
     for t in 1..=400 {
         student.set_params(&params).expect("finite");
         gradient.fill(0.0);
+        let learning = student.student().expect("it learns from demonstrations");
         let study = |demonstration| {
-            student.study(demonstration, 0..30, 0, &mut gradient)
-                + student.study(demonstration, 20..50, 15, &mut gradient)
+            learning.study(demonstration, 0..30, 0, &mut gradient)
+                + learning.study(demonstration, 20..50, 15, &mut gradient)
         };
         last = demonstrations.iter().map(study).sum();
         if t == 1 {

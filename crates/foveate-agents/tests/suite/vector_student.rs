@@ -4,7 +4,9 @@ use foveate_agents::attention_neuron::student::VectorStudent;
 use foveate_agents::attention_neuron::vectors::{VectorAgent, VectorConfig};
 use foveate_agents::config::Scale;
 use foveate_agents::registry::{AgentConfig, Init};
-use foveate_core::{ActContext, Demonstration, Observation, Policy, PolicyError, Seed, Student};
+use foveate_core::{
+    ActContext, Demonstration, Model, Observation, Policy, PolicyError, Seed, Student, Taught,
+};
 use foveate_kernels::Level;
 
 /// The published architecture, and one with every kind of parameters.
@@ -110,7 +112,15 @@ fn the_gradient_is_that_of_the_error_on_every_level() {
                 moved[i] += change;
                 let changed = f64::from(moved[i]);
                 learner.set_params(&moved).expect("finite");
-                (learner.study(&demonstration, 0..30, 0, &mut vec![0.0; params.len()]), changed)
+                (
+                    learner.student().expect("it is one").study(
+                        &demonstration,
+                        0..30,
+                        0,
+                        &mut vec![0.0; params.len()],
+                    ),
+                    changed,
+                )
             };
             let ((up, a), (down, b)) = (at(3e-3), at(-3e-3));
             let expect = (up - down) / (a - b);
@@ -146,11 +156,14 @@ fn the_names_of_sensors_are_learnt() {
     }
     let demonstration =
         Demonstration { inputs, actions: vec![0.0; 200], steps: 200, ..Demonstration::default() };
-    let mut learner = student(&config, &params).names_student().expect("a code for each sensor");
+    let mut learner = student(&config, &params).taught(Taught::Names).expect("a code for each sensor");
     let mut study = |params: &[f32]| {
         learner.set_params(params).expect("finite");
         let mut gradient = vec![0.0; params.len()];
-        (learner.study(&demonstration, 40..80, 10, &mut gradient) / 40.0, gradient)
+        (
+            learner.student().expect("it is one").study(&demonstration, 40..80, 10, &mut gradient) / 40.0,
+            gradient,
+        )
     };
     let (before, gradient) = study(&params);
     assert!(before > 1.0, "no better than chance, {before}");
@@ -165,7 +178,7 @@ fn the_names_of_sensors_are_learnt() {
     assert!(after < 0.6 * 3.0_f64.ln(), "{before}, {after}: chance has ln 3");
 
     let few = VectorConfig { codes: 2, ..config };
-    assert!(student(&few, &drawn(&few, 5)).names_student().is_none());
+    assert!(student(&few, &drawn(&few, 5)).taught(Taught::Names).is_none());
 }
 
 #[test]

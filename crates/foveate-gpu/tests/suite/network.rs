@@ -2,7 +2,7 @@
 
 use foveate_agents::registry::{AgentConfig, Init};
 use foveate_agents::s3ta::{Basis, S3taConfig, S3taStudent};
-use foveate_core::{ActorCritic, Seed, Student};
+use foveate_core::{Model, Outputs, Seed};
 use foveate_gpu::device::Memory;
 use foveate_gpu::network::Network;
 

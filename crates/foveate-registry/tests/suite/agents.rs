@@ -3,7 +3,8 @@
 use foveate_agents::registry::{self, AgentConfig, Init, Sees};
 use foveate_core::{
     ActContext, ActMode, ActionDistribution, ActionSpace, Agent, Env, EnvSpec, Grid, ImageBuf, Observation,
-    ObservationSpace, Opened, PixelShape, PixelsBuf, PolicyError, Seed, TensorShape, Turn, episode_seed,
+    ObservationSpace, Opened, OutputKind, PixelShape, PixelsBuf, PolicyError, Seed, TensorShape, Turn,
+    episode_seed,
 };
 use foveate_envs::registry::EnvRequest;
 use foveate_registry::{AGENTS, AgentDescriptor, make};
@@ -375,25 +376,23 @@ fn students_learn_a_part_of_their_agents() {
     let mut students = 0;
     for agent in AGENTS.iter() {
         let (name, config) = (agent.name, config(agent));
-        let Ok(Some(mut student)) = config.student() else {
-            let said = registry::student(name, &settings(agent)).err().expect("it has none").to_string();
+        let Ok(Some(mut model)) = config.model() else {
+            let said = registry::model(name, &settings(agent)).err().expect("it has none").to_string();
             assert!(said.contains(name) && said.contains("expert") && said.contains(';'), "{said}");
             continue;
         };
         students += 1;
         let count: usize = config.tensors().iter().map(TensorShape::len).sum();
-        assert!(!student.learns().is_empty() && student.learns().end <= count, "{name}");
+        assert!(!model.learns().is_empty() && model.learns().end <= count, "{name}");
         let actions = spec_for(agent).action.len();
-        if student.inputs() + student.picture() == 0 {
-            if let Some(network) = student.actor_critic() {
-                let possible = [ActionDistribution::Normal(actions), ActionDistribution::Choices(actions)];
-                assert!(possible.contains(&network.distribution()), "{name}");
-                continue;
-            }
-            let values = student.value_network().expect("it learns from something");
-            assert_eq!(values.choices(), actions, "{name}");
-            continue;
+        if let Some(network) = model.outputs() {
+            use OutputKind::{Policy, Values};
+            let (normal, choices) =
+                (ActionDistribution::Normal(actions), ActionDistribution::Choices(actions));
+            let possible = [Policy(normal), Policy(choices), Values(actions)];
+            assert!(possible.contains(&network.kind()), "{name}");
         }
+        let student = model.student().expect("it learns from demonstrations");
         assert_eq!(student.actions(), actions, "{name}");
         let mut driver = driver(agent);
         driver.act(Film::of(agent).at(0), &mut context(1)).expect("it sees that");

@@ -6,7 +6,7 @@ use foveate_agents::attention_neuron::vectors::{VectorAgent, VectorConfig};
 use foveate_agents::registry::{Init, initial_params};
 use foveate_core::episode::{Episode, EpisodeRules};
 use foveate_core::{
-    Agent, DifferentiatedEpisode, EpisodeResult, PolicyAgent, Record, Recording, RolloutJob, Seed, Student,
+    Agent, DifferentiatedEpisode, EpisodeResult, Model, PolicyAgent, Record, Recording, RolloutJob, Seed,
     Windows, run_episode,
 };
 use foveate_envs::registry::EnvRequest;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use foveate_core::hint::Setting;
-use foveate_core::{EnvSpec, TensorShape};
+use foveate_core::{EnvSpec, MOST_AT_ONCE, TensorShape};
 use foveate_train::{Interval, JobSize, LearnerSize, Recipe};
 use serde_json::Value;
 
@@ -11,7 +11,6 @@ use crate::budget::{JOB, Need, agent, count, size, workers};
 use crate::checkpoint;
 use crate::config::TrainConfig;
 use crate::error::RunError;
-use crate::parallel_student::SEGMENTS_PER_TURN;
 use crate::tensors;
 
 /// A video of an evaluation: twelve seconds at 480 × 270.
@@ -97,9 +96,9 @@ pub(super) fn fits(
             "lower population or tracks",
         )
         .with("the weights of the finalists", 4, best, "lower recipe.selection.finalists");
-    if recipe.needs_student() {
-        // Each thread has two students and two gradients; there are a few more gradients.
-        let threads = threads as u64 + SEGMENTS_PER_TURN as u64;
+    if recipe.needs_model() {
+        // Each thread has two models and two gradients; there are a few more gradients.
+        let threads = threads as u64 + MOST_AT_ONCE as u64;
         let what = format!("learning by gradients on {threads} threads");
         memory = memory.with(what, threads, n.saturating_mul(48), "lower workers or the agent's sizes");
     }

@@ -101,16 +101,11 @@ fn run(kind: Kind, agent_settings: &Value, learner: &str, count: usize, seed: u6
     let world = small(kind);
     let config = agent(&world, agent_settings);
     let weights = config.initial_params(Init::Torch, Seed::root(seed)).into_iter().map(f64::from).collect();
-    let student = config.student().expect("good").expect("it learns");
+    let model = config.model().expect("good").expect("it learns");
     let table = learner.parse().expect("TOML");
     let settings = LEARNERS.find("ppo").expect("it is there").settings(&table).expect("good");
     let learner = settings
-        .build(LearnerParts {
-            weights,
-            seed: Seed::root(seed),
-            student: Some(&*student),
-            fitness: Fitness::Mean,
-        })
+        .build(LearnerParts { weights, seed: Seed::root(seed), model: Some(&*model), fitness: Fitness::Mean })
         .expect("good");
     let workers = Workers::new(&world, &*config.make().expect("good"), count, Stop::default());
     Run { learner, workers, seed }

@@ -1,6 +1,6 @@
 use foveate_core::episode::EpisodeRules;
 use foveate_core::{
-    Demonstration, EpisodeResult, GridBuf, Observation, ObservationBuf, PolicyError, RolloutJob,
+    Demonstration, EpisodeResult, Episodes, GridBuf, Observation, ObservationBuf, Recording, RolloutJob,
 };
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::*;
 #[derive(Clone)]
 struct Table {
     params: Vec<f32>,
-    values: Vec<f32>,
+    predictions: Predictions,
     seen: Vec<u8>,
 }
 
@@ -18,19 +18,11 @@ const CELLS: usize = 5;
 
 impl Table {
     fn new() -> Self {
-        Table { params: vec![0.0; 2 * CELLS], values: vec![], seen: vec![] }
+        Table { params: vec![0.0; 2 * CELLS], predictions: Predictions::default(), seen: vec![] }
     }
 }
 
-impl Student for Table {
-    fn inputs(&self) -> usize {
-        0
-    }
-
-    fn actions(&self) -> usize {
-        0
-    }
-
+impl Model for Table {
     fn learns(&self) -> Range<usize> {
         0..2 * CELLS
     }
@@ -43,46 +35,52 @@ impl Student for Table {
         Ok(())
     }
 
-    fn study(&mut self, _: &Demonstration, _: Range<usize>, _: usize, _: &mut [f32]) -> f64 {
-        0.0
-    }
-
-    fn value_network(&mut self) -> Option<&mut dyn ValueNetwork> {
-        Some(self)
-    }
-
-    fn boxed_clone(&self) -> Box<dyn Student> {
+    fn boxed_clone(&self) -> Box<dyn Model> {
         Box::new(self.clone())
+    }
+
+    fn outputs(&mut self) -> Option<&mut dyn Outputs> {
+        Some(self)
     }
 }
 
-impl ValueNetwork for Table {
+impl Outputs for Table {
     fn encoded_len(&self) -> usize {
         1
     }
 
-    fn encode(&self, observation: Observation<'_>, codes: &mut Vec<u8>) -> Result<(), PolicyError> {
+    fn encode(
+        &self,
+        _: LastStep<'_>,
+        observation: Observation<'_>,
+        codes: &mut Vec<f32>,
+    ) -> Result<(), PolicyError> {
         let Observation::Grid(grid) = observation else {
             return Err(PolicyError::ObservationShape {
                 wanted: "a place".into(),
                 given: observation.describe(),
             });
         };
-        codes.extend_from_slice(grid.codes());
+        codes.extend(grid.codes().iter().map(|&code| f32::from(code)));
         Ok(())
     }
 
-    fn choices(&self) -> usize {
-        2
+    fn kind(&self) -> OutputKind {
+        OutputKind::Values(2)
     }
 
-    fn values(&mut self, codes: &[u8]) -> &[f32] {
-        self.seen = codes.to_vec();
-        self.values = codes.iter().flat_map(|&at| self.params[2 * usize::from(at)..][..2].to_vec()).collect();
-        &self.values
+    fn encodes_bytes(&self) -> bool {
+        true
     }
 
-    fn backward(&mut self, d_values: &[f32], gradient: &mut [f32]) {
+    fn forward(&mut self, _: usize, inputs: &[f32], _: &[f32]) -> &Predictions {
+        self.seen = inputs.iter().map(|&at| at as u8).collect();
+        let row = |&at: &u8| self.params[2 * usize::from(at)..][..2].to_vec();
+        self.predictions.outputs = self.seen.iter().flat_map(row).collect();
+        &self.predictions
+    }
+
+    fn backward(&mut self, d_values: &[f32], _: &[f32], gradient: &mut [f32]) {
         for (&at, d) in self.seen.iter().zip(d_values.chunks_exact(2)) {
             gradient[2 * usize::from(at)] += d[0];
             gradient[2 * usize::from(at) + 1] += d[1];
@@ -142,7 +140,7 @@ fn new(config: DqnConfig) -> Dqn {
 fn round(learner: &mut Dqn, number: u64) {
     let seeds = |_: usize, episode: usize| episode as u64;
     let work = learner.work(&Episodes { per_row: 4, rules: EpisodeRules::WHOLE, seeds: &seeds });
-    assert_eq!((work.epsilon, work.jobs.len(), work.weights.len()), (learner.config.epsilon, 4, 1));
+    assert_eq!((work.epsilon, work.jobs.len(), work.weights.len()), (learner.method.config.epsilon, 4, 1));
     assert_eq!(work.jobs[3], RolloutJob { genome: 0, episode: 3, env_seed: 3 });
     let episodes = (0..4).map(|i| episode(10 * number + i, 12)).collect();
     learner.receive(experience(episodes)).expect("fine");
@@ -184,8 +182,8 @@ fn transitions_are_what_the_settings_say() {
     };
     let kept = |config: DqnConfig, unroll: &Unroll| {
         let mut learner = new(config);
-        learner.remember(unroll).expect("it fits");
-        let replay = &learner.learnt.replay;
+        learner.method.remember(network(&mut *learner.model), unroll).expect("it fits");
+        let replay = &learner.method.learnt.replay;
         (0..replay.len())
             .map(|i| replay.get(i))
             .map(|e| (e.before[0], e.after[0], e.reward, e.discount))

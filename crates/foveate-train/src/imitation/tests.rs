@@ -1,5 +1,5 @@
 use foveate_core::episode::EpisodeRules;
-use foveate_core::{EpisodeResult, Purpose};
+use foveate_core::{EpisodeResult, Episodes, Purpose};
 use foveate_toy::ToyStudent;
 
 use super::*;
@@ -146,9 +146,9 @@ fn demonstrations_are_bounded_in_bytes() {
         let config = ImitationConfig { keep: 5, updates: 2, priority, ..small() };
         let mut learner = new(config.clone());
         // Three numbers a step.
-        learner.room = 12 * 60;
+        learner.method.room = 12 * 60;
         let steps = |learner: &Imitation| -> Vec<usize> {
-            learner.demonstrations.iter().map(|demonstration| demonstration.steps).collect()
+            learner.method.demonstrations.iter().map(|demonstration| demonstration.steps).collect()
         };
         round(&mut learner, 0);
         assert_eq!(steps(&learner), [40, 7]);
@@ -156,11 +156,11 @@ fn demonstrations_are_bounded_in_bytes() {
         assert_eq!(steps(&learner), [7, 40, 7], "the oldest goes first");
         let mut other = new(config);
         other.restore(&learner.state()).expect("its own");
-        other.room = learner.room;
+        other.method.room = learner.method.room;
         round(&mut learner, 2);
         round(&mut other, 2);
         assert_eq!(learner.state(), other.state());
-        learner.room = 1;
+        learner.method.room = 1;
         round(&mut learner, 3);
         assert_eq!(steps(&learner), [7], "the newest is always kept");
     }
@@ -174,7 +174,7 @@ fn a_gradient_that_cannot_be_had_is_an_error_and_changes_nothing() {
     let error = learner.receive(round()).expect_err("it cannot be studied").to_string();
     assert_eq!(
         error,
-        "learning from the recordings of generation 0 failed: piece 1 of the demonstrations could not be studied: it broke"
+        "learning from the recordings of generation 0 failed: update 0 (batch 0 of the round): piece 1 of the demonstrations could not be studied: it broke"
     );
     assert_eq!(learner.state(), before);
     // With a single segment in each update, there is none to refuse.
@@ -408,7 +408,7 @@ fn costs_and_gazes_are_demonstrated_and_saved() {
     let mut again = new(config.clone());
     again.restore(&learner.state()).expect("its own");
     assert_eq!(again.state(), learner.state());
-    assert!(again.demonstrations.iter().all(|d| d.costs.len() == 3 * d.steps));
+    assert!(again.method.demonstrations.iter().all(|d| d.costs.len() == 3 * d.steps));
     for broken in [demonstration(0, 40), Demonstration { costs: vec![f32::NAN; 120], ..demonstration(0, 40) }]
     {
         let refused = learner.receive(experience(vec![broken], 0.0)).unwrap_err().to_string();
@@ -425,7 +425,7 @@ fn costs_and_gazes_are_demonstrated_and_saved() {
     let mut again = new(config.clone());
     again.restore(&learner.state()).expect("its own");
     assert_eq!(again.state(), learner.state());
-    assert!(again.demonstrations.iter().all(|d| d.costs.len() == d.steps));
+    assert!(again.method.demonstrations.iter().all(|d| d.costs.len() == d.steps));
     let mixed = learner.receive(experience(vec![costing(0, 40)], 0.0)).unwrap_err().to_string();
     assert!(mixed.contains("has 120 costs; 40 finite ones are due"), "{mixed}");
 

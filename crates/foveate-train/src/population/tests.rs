@@ -1,4 +1,4 @@
-use foveate_core::Student;
+use foveate_core::Model;
 use foveate_core::episode::EpisodeRules;
 
 use super::*;
@@ -15,7 +15,7 @@ fn build(config: &PopulationConfig) -> Population {
     let parts = LearnerParts {
         weights: vec![0.0; PARAMS],
         seed: Seed::root(1),
-        student: Some(&student as &dyn Student),
+        model: Some(&student as &dyn Model),
         fitness: Fitness::Mean,
     };
     config.check().expect("fine");

@@ -2,7 +2,8 @@ use std::ops::Range;
 
 use foveate_core::episode::EpisodeRules;
 use foveate_core::{
-    Demonstration, EpisodeResult, Observation, ObservationBuf, PolicyError, RolloutJob, Tensor,
+    Demonstration, EpisodeResult, Episodes, Observation, ObservationBuf, OutputKind, Recording, RolloutJob,
+    Tensor, Work, add_gradients,
 };
 
 use super::*;
@@ -25,15 +26,7 @@ impl Table {
     }
 }
 
-impl Student for Table {
-    fn inputs(&self) -> usize {
-        0
-    }
-
-    fn actions(&self) -> usize {
-        0
-    }
-
+impl Model for Table {
     fn learns(&self) -> Range<usize> {
         0..PARAMS
     }
@@ -46,25 +39,26 @@ impl Student for Table {
         Ok(())
     }
 
-    fn study(&mut self, _: &Demonstration, _: Range<usize>, _: usize, _: &mut [f32]) -> f64 {
-        0.0
-    }
-
-    fn actor_critic(&mut self) -> Option<&mut dyn ActorCritic> {
-        Some(self)
-    }
-
-    fn boxed_clone(&self) -> Box<dyn Student> {
+    fn boxed_clone(&self) -> Box<dyn Model> {
         Box::new(self.clone())
+    }
+
+    fn outputs(&mut self) -> Option<&mut dyn Outputs> {
+        Some(self)
     }
 }
 
-impl ActorCritic for Table {
+impl Outputs for Table {
     fn encoded_len(&self) -> usize {
         1
     }
 
-    fn encode(&self, observation: Observation<'_>, codes: &mut Vec<f32>) -> Result<(), PolicyError> {
+    fn encode(
+        &self,
+        _: LastStep<'_>,
+        observation: Observation<'_>,
+        codes: &mut Vec<f32>,
+    ) -> Result<(), PolicyError> {
         let Some(&[place]) = observation.numbers() else {
             let (wanted, given) = ("a place".into(), observation.describe());
             return Err(PolicyError::ObservationShape { wanted, given });
@@ -73,22 +67,16 @@ impl ActorCritic for Table {
         Ok(())
     }
 
-    fn distribution(&self) -> ActionDistribution {
-        ActionDistribution::Choices(2)
-    }
-
-    fn follow(&mut self, inputs: &[f32], predictions: &mut Predictions) {
-        let rows = || inputs.iter().map(|&place| &self.params[3 * place as usize..][..3]);
-        predictions.outputs = rows().flat_map(|row| row[..2].iter().copied()).collect();
-        predictions.values = rows().map(|row| row[2]).collect();
+    fn kind(&self) -> OutputKind {
+        OutputKind::Policy(ActionDistribution::Choices(2))
     }
 
     fn forward(&mut self, steps: usize, inputs: &[f32], _: &[f32]) -> &Predictions {
         assert_eq!(steps, 1, "it has no memory");
         self.seen = inputs.iter().map(|&place| place as usize).collect();
-        let mut predictions = std::mem::take(&mut self.predictions);
-        self.follow(inputs, &mut predictions);
-        self.predictions = predictions;
+        let rows = || self.seen.iter().map(|&place| &self.params[3 * place..][..3]);
+        self.predictions.outputs = rows().flat_map(|row| row[..2].iter().copied()).collect();
+        self.predictions.values = rows().map(|row| row[2]).collect();
         &self.predictions
     }
 
@@ -180,29 +168,38 @@ fn the_corridor_is_solved() {
     assert!(measures[2].1 < 0.5 && measures[6].1 > 0.5, "{measures:?}");
 }
 
+/// The steps of an experience, at the learner's weights.
+fn rollouts(learner: &mut Ppo, experience: Experience) -> Arc<Rollouts> {
+    let Ppo { method, descent, model, .. } = learner;
+    let stop = foveate_core::StopRequest::default();
+    let mut round = Round { descent, model: &mut **model, gradient: &mut vec![], stop: &stop };
+    Arc::new(method.rollouts(&mut round, experience).expect("they fit"))
+}
+
 /// The gradient of an update is that of the loss it reports, where ratios are free, bounded, and on either side.
 #[test]
 fn the_gradient_is_that_of_the_loss() {
     let config = PpoConfig { clip: 1e9, clip_ratio: 0.1, entropy_weight: 0.3, batch: 1000, ..config() };
     let mut learner = new(config);
     let episodes = (0..6).map(|i| episode(&[0.0; PARAMS], i, 12)).collect();
-    let rollouts = learner.rollouts(&experience(episodes)).expect("they fit");
+    let rollouts = rollouts(&mut learner, experience(episodes));
     let mut rng = Seed::root(5).rng();
     let moved: Vec<f32> = (0..PARAMS).map(|_| rng.uniform(-0.5, 0.5) as f32).collect();
+    let loss = learner.method.loss(&mut *learner.model, &rollouts, &rollouts.segments);
     let mut at = |params: &[f32]| {
-        let (mut scratch, mut sums) = (Scratch::default(), Sums::default());
-        learner.learnt.params.copy_from_slice(params);
-        learner.update(0, &rollouts, &rollouts.segments, &mut scratch, &mut sums).expect("finite");
-        (sums, scratch.gradient)
+        let (mut all, mut gradient) = (LossSums::default(), vec![0.0; PARAMS]);
+        learner.model.set_params(params).expect("as many");
+        add_gradients(&mut *learner.model, &loss, &mut gradient, &mut |sums| add(&mut all, sums))
+            .expect("good");
+        (all, gradient)
     };
     let (sums, gradient) = at(&moved);
-    assert!(sums.clipped > 0.2 && sums.clipped < 1.0, "{}", sums.clipped);
-    assert!((sums.norm - optimizer::norm(&gradient)).abs() < 1e-9);
+    assert!(sums[CLIPPED] > 0.2 && sums[CLIPPED] < 1.0, "{}", sums[CLIPPED]);
     for i in 0..PARAMS {
         let mut side = |h: f32| {
             let mut params = moved.clone();
             params[i] += h;
-            at(&params).0.loss
+            at(&params).0[0]
         };
         let slope = (side(1e-3) - side(-1e-3)) / 2e-3;
         assert!((slope - f64::from(gradient[i])).abs() < 2e-3, "{i}: {slope}, {}", gradient[i]);
@@ -224,7 +221,7 @@ fn a_truncation_is_no_end() {
     };
     for (terminated, target) in [(true, 1.0), (false, 1.0 + 0.9 * 2.0)] {
         let mut learner = Ppo::new(config(), &weights, Seed::root(1), &Table::new()).expect("fine");
-        let rollouts = learner.rollouts(&experience(vec![unroll(terminated)])).expect("it fits");
+        let rollouts = rollouts(&mut learner, experience(vec![unroll(terminated)]));
         assert!((rollouts.targets[0] - target).abs() < 1e-12, "{}", rollouts.targets[0]);
     }
 }
@@ -239,7 +236,7 @@ fn rewards_are_scaled_before_anything_is_computed_from_them() {
         ..Unroll::default()
     };
     let mut learner = new(PpoConfig { reward_scale: 0.25, lambda: 1.0, ..config() });
-    let rollouts = learner.rollouts(&experience(vec![unroll()])).expect("it fits");
+    let rollouts = rollouts(&mut learner, experience(vec![unroll()]));
     assert_eq!(rollouts.targets, [0.25 + 0.9 * 0.75, 0.75]);
 }
 

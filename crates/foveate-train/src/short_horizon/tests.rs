@@ -1,5 +1,5 @@
-use foveate_core::EpisodeResult;
 use foveate_core::episode::EpisodeRules;
+use foveate_core::{EpisodeResult, Episodes, Progress};
 use foveate_toy::ToyStudent;
 
 use super::*;
@@ -100,7 +100,11 @@ fn values_are_those_of_the_returns_beyond_the_end_of_an_episode() {
         round(&mut learner);
     }
     let mut values = vec![];
-    learner.critic.as_mut().expect("it has learnt").values(Level::best(), &[0.0, 0.5, 1.0], &mut values);
+    learner.method.critic.as_mut().expect("it has learnt").values(
+        Level::best(),
+        &[0.0, 0.5, 1.0],
+        &mut values,
+    );
     for (value, x) in values.iter().zip([0.0, 0.5, 1.0]) {
         // (1 − 0.9) Σ 0.9^t (1 − (x / 2^(t + 1))²)
         let expect = 1.0 - 0.1 * x * x * 0.25 / (1.0 - 0.9 * 0.25);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use foveate_agents::registry::AgentConfig;
 use foveate_agents::s3ta::{S3taConfig, S3taStudent};
-use foveate_core::{EpisodeResult, ObservationBuf, PixelShape, PixelsBuf};
+use foveate_core::{EpisodeResult, ObservationBuf, PixelShape, PixelsBuf, Recording, add_gradients};
 
 use super::*;
 use foveate_toy::oracle::Oracle;
@@ -88,7 +88,7 @@ fn targets_loss_and_gradient_are_those_of_jax() {
         let settings: VtraceConfig = serde_json::from_str(&oracle.text()).expect("a learner's configuration");
         let weights = flat(&mut oracle, &config);
         let mut student = S3taStudent::new(&config).expect("good");
-        let memory_len = student.actor_critic().expect("it is one").memory_len();
+        let memory_len = student.outputs().expect("it has some").memory_len();
         let (mut episodes, mut theirs) = (vec![], vec![]);
         for _ in 0..oracle.count() {
             let mut unrolls = vec![];
@@ -105,17 +105,21 @@ fn targets_loss_and_gradient_are_those_of_jax() {
             recordings: episodes,
             ..Experience::default()
         };
-        let batch = learner.sequences(experience).expect("they fit");
+        let batch = learner.method.sequences(experience, 0).expect("they fit");
         assert_eq!(batch.len(), theirs.len());
-        for ((_, behaviour), [log_ratios, values, aims, advantages]) in batch.iter().zip(&theirs) {
+        for (Sequence { behaviour, .. }, [log_ratios, values, aims, advantages]) in batch.iter().zip(&theirs)
+        {
             let ended = behaviour.terminated;
             let (rewards, values) = (&behaviour.rewards, single(values));
             let ours = targets(log_ratios, rewards, &values, ended, settings.discount, settings.bounds());
             close(&ours.values, aims, &format!("{name}, targets"));
             close(&ours.advantages, advantages, &format!("{name}, advantages"));
         }
-        let mut gradient = vec![];
-        let (sums, _) = learner.update(0, &batch, &mut gradient).expect("finite");
+        let (mut sums, mut gradient) = (LossSums::default(), vec![0.0; weights.len()]);
+        let loss = learner.method.loss(&batch);
+        learner.descent.give_to(&mut *learner.model).expect("finite");
+        add_gradients(&mut *learner.model, &loss, &mut gradient, &mut |part| add(&mut sums, part))
+            .expect("they fit");
         close(&[sums[LOSS]], &[oracle.number()], &format!("{name}, loss"));
         let (expect, gradient) =
             (flat(&mut oracle, &config), gradient.iter().map(|&x| f64::from(x)).collect::<Vec<f64>>());

@@ -2,7 +2,8 @@ use std::ops::Range;
 
 use foveate_core::episode::EpisodeRules;
 use foveate_core::{
-    ActorCritic, Demonstration, EpisodeResult, LastStep, Observation, ObservationBuf, RolloutJob,
+    Demonstration, EpisodeResult, Episodes, Observation, ObservationBuf, Outputs, Recording, RolloutJob,
+    add_gradients,
 };
 
 use super::*;
@@ -30,15 +31,7 @@ impl Table {
     }
 }
 
-impl Student for Table {
-    fn inputs(&self) -> usize {
-        0
-    }
-
-    fn actions(&self) -> usize {
-        0
-    }
-
+impl Model for Table {
     fn learns(&self) -> Range<usize> {
         0..PARAMS
     }
@@ -51,29 +44,21 @@ impl Student for Table {
         Ok(())
     }
 
-    fn study(&mut self, _: &Demonstration, _: Range<usize>, _: usize, _: &mut [f32]) -> f64 {
-        0.0
-    }
-
-    fn actor_critic(&mut self) -> Option<&mut dyn ActorCritic> {
-        Some(self)
-    }
-
-    fn boxed_clone(&self) -> Box<dyn Student> {
+    fn boxed_clone(&self) -> Box<dyn Model> {
         Box::new(self.clone())
+    }
+
+    fn outputs(&mut self) -> Option<&mut dyn Outputs> {
+        Some(self)
     }
 }
 
-impl ActorCritic for Table {
+impl Outputs for Table {
     fn encoded_len(&self) -> usize {
         1
     }
 
-    fn encode(&self, observation: Observation<'_>, codes: &mut Vec<f32>) -> Result<(), PolicyError> {
-        self.encode_after(LastStep::default(), observation, codes)
-    }
-
-    fn encode_after(
+    fn encode(
         &self,
         last: LastStep<'_>,
         observation: Observation<'_>,
@@ -89,17 +74,12 @@ impl ActorCritic for Table {
         Ok(())
     }
 
-    fn distribution(&self) -> ActionDistribution {
-        ActionDistribution::Choices(2)
+    fn kind(&self) -> OutputKind {
+        OutputKind::Policy(ActionDistribution::Choices(2))
     }
 
     fn memory_len(&self) -> usize {
         1
-    }
-
-    fn follow(&mut self, inputs: &[f32], predictions: &mut Predictions) {
-        self.forward(inputs.len(), inputs, &[0.0]);
-        predictions.clone_from(&self.predictions);
     }
 
     fn forward(&mut self, steps: usize, inputs: &[f32], memories: &[f32]) -> &Predictions {
@@ -281,13 +261,13 @@ fn gradient_and_loss(value_rounds: u64) {
     let config = VtraceConfig { entropy_weight: 0.3, reduce: Reduce::Sum, value_rounds, ..config() };
     let mut learner = new(config.clone());
     let episodes = (0..3).map(|i| episode(&[0.0; PARAMS], i, 12, 4)).collect();
-    let batch = learner.sequences(experience(episodes)).expect("they fit");
+    let batch = learner.method.sequences(experience(episodes), 0).expect("they fit");
     let mut rng = Seed::root(5).rng();
     let moved: Vec<f32> = (0..PARAMS).map(|_| rng.uniform(-0.5, 0.5) as f32).collect();
-    learner.learnt.params.copy_from_slice(&moved);
-    learner.config.clip = 1e9;
-    let mut gradient = vec![];
-    learner.update(0, &batch, &mut gradient).expect("finite");
+    let mut gradient = vec![0.0; PARAMS];
+    learner.model.set_params(&moved).expect("as many");
+    add_gradients(&mut *learner.model, &learner.method.loss(&batch), &mut gradient, &mut |_| ())
+        .expect("good");
     // The same sum in double precision, with targets at the weights before the step.
     let logs_of = |params: &[f64], place: usize, step: f64| {
         let row =
@@ -303,8 +283,7 @@ fn gradient_and_loss(value_rounds: u64) {
     };
     let loss = |params: &[f64]| -> f64 {
         let mut loss = 0.0;
-        for (sequence, behaviour) in &batch {
-            let unroll = &sequence.unroll;
+        for Sequence { unroll, behaviour, .. } in &batch {
             let begin = f64::from(unroll.memory[0]);
             let see =
                 |params: &[f64], t: usize| logs_of(params, at(&unroll.observations[t]), begin + t as f64);
@@ -353,10 +332,10 @@ fn unrolls_follow_one_another() {
     let unrolls = episode(&[0.0; PARAMS], 3, 12, 4);
     assert!(unrolls.len() > 1);
     let ends: Vec<_> = unrolls.iter().map(|unroll| (unroll.actions[3].clone(), 0.0)).collect();
-    let sequences = learner.sequences(experience(vec![unrolls])).expect("they fit");
-    assert_eq!(sequences[0].0.before, None);
-    for (i, (sequence, behaviour)) in sequences.iter().enumerate().skip(1) {
-        assert_eq!(sequence.before.as_ref(), Some(&ends[i - 1]));
+    let sequences = learner.method.sequences(experience(vec![unrolls]), 0).expect("they fit");
+    assert_eq!(sequences[0].before, None);
+    for (i, Sequence { before, behaviour, .. }) in sequences.iter().enumerate().skip(1) {
+        assert_eq!(before.as_ref(), Some(&ends[i - 1]));
         assert!(behaviour.rewards.iter().all(|reward| *reward <= 1.0), "clipped");
     }
 }

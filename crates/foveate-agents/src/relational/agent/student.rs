@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use foveate_core::{
-    ActionDistribution, ActorCritic, Demonstration, Observation, PolicyError, Predictions, Student,
-    ValueNetwork,
+    ActionDistribution, Demonstration, LastStep, Model, Observation, OutputKind, Outputs, PolicyError,
+    Predictions, Student,
 };
 use foveate_kernels::Level;
 use foveate_kernels::elementwise::add;
@@ -27,7 +27,7 @@ pub struct RelationalStudent {
     params: Params,
     batch: Batch,
     scratch: ChoiceScratch,
-    /// With a critic: the last batch, as the learner gets and gives it.
+    /// The last batch, as the learner gets and gives it.
     predictions: Predictions,
     /// `[batch, width]`
     codes: Vec<u8>,
@@ -115,13 +115,13 @@ impl RelationalStudent {
     }
 
     /// Numbers of a row of outputs: the values of the actions, then that of the state if there is a critic.
-    fn outputs(&self) -> usize {
+    fn row_len(&self) -> usize {
         self.config.actions + usize::from(self.config.critic)
     }
 
     /// The outputs of a batch, `[batch, outputs]`; `keep`s what the backward pass needs.
     fn compute(&mut self, codes: &[u8], keep: bool) -> &[f32] {
-        let (width, outputs) = (self.width(), self.outputs());
+        let (width, outputs) = (self.width(), self.row_len());
         assert!(codes.len().is_multiple_of(width), "{} bytes for observations of {width}", codes.len());
         let RelationalStudent { config, level, network, params, batch, scratch, .. } = self;
         let input = &mut scratch.input;
@@ -153,7 +153,7 @@ impl RelationalStudent {
 
     /// Adds to `gradient` that of a loss whose derivatives with respect to the last batch are `d_rows`, `[batch, outputs]`.
     fn pull(&mut self, d_rows: &[f32], gradient: &mut [f32]) {
-        let outputs = self.outputs();
+        let outputs = self.row_len();
         let RelationalStudent { config, level, network, params, batch, .. } = self;
         let Batch { acts, kept, places, firsts, distinct, .. } = batch;
         assert_eq!(d_rows.len(), places.len() * outputs, "derivatives of the last batch");
@@ -198,14 +198,37 @@ impl RelationalStudent {
         codes.extend(inputs.iter().map(|&code| code as u8));
         self.compute(&codes, keep);
         self.codes = codes;
-        let choices = self.config.actions;
+        let (choices, all) = (self.config.actions, self.row_len());
         let Predictions { outputs, values, .. } = &mut self.predictions;
         outputs.clear();
         values.clear();
-        for row in self.batch.rows.chunks_exact(choices + 1) {
-            outputs.extend_from_slice(&row[..choices]);
-            values.push(row[choices]);
+        for row in self.batch.rows.chunks_exact(all) {
+            let (of_choices, of_state) = row.split_at(choices);
+            outputs.extend_from_slice(of_choices);
+            values.extend_from_slice(of_state);
         }
+    }
+}
+
+impl Model for RelationalStudent {
+    fn learns(&self) -> Range<usize> {
+        0..self.params.flat().len()
+    }
+
+    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
+        self.params.set(flat)
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Model> {
+        Box::new(self.clone())
+    }
+
+    fn outputs(&mut self) -> Option<&mut dyn Outputs> {
+        Some(self)
+    }
+
+    fn student(&mut self) -> Option<&mut dyn Student> {
+        Some(self)
     }
 }
 
@@ -222,14 +245,6 @@ impl Student for RelationalStudent {
         self.config.actions
     }
 
-    fn learns(&self) -> Range<usize> {
-        0..self.params.flat().len()
-    }
-
-    fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
-        self.params.set(flat)
-    }
-
     fn study(
         &mut self,
         demonstration: &Demonstration,
@@ -244,65 +259,31 @@ impl Student for RelationalStudent {
         let (taught, acts) = ((demonstration, piece), &mut batch.acts[0]);
         network.study_choices(*level, params.flat(), taught, config.actions, scale, acts, scratch, gradient)
     }
-
-    fn value_network(&mut self) -> Option<&mut dyn ValueNetwork> {
-        if self.config.critic { None } else { Some(self) }
-    }
-
-    fn actor_critic(&mut self) -> Option<&mut dyn ActorCritic> {
-        if self.config.critic { Some(self) } else { None }
-    }
-
-    fn boxed_clone(&self) -> Box<dyn Student> {
-        Box::new(self.clone())
-    }
 }
 
-impl ValueNetwork for RelationalStudent {
+/// An encoded observation is its codes, as numbers.
+impl Outputs for RelationalStudent {
+    fn kind(&self) -> OutputKind {
+        let choices = self.config.actions;
+        if self.config.critic {
+            OutputKind::Policy(ActionDistribution::Choices(choices))
+        } else {
+            OutputKind::Values(choices)
+        }
+    }
+
     fn encoded_len(&self) -> usize {
         self.width()
     }
 
-    fn encode(&self, observation: Observation<'_>, to: &mut Vec<u8>) -> Result<(), PolicyError> {
-        to.extend_from_slice(codes(&self.config, observation)?);
-        Ok(())
-    }
-
-    fn choices(&self) -> usize {
-        self.config.actions
-    }
-
-    fn values(&mut self, codes: &[u8]) -> &[f32] {
-        self.compute(codes, true)
-    }
-
-    fn values_alone(&mut self, codes: &[u8]) -> &[f32] {
-        self.compute(codes, false)
-    }
-
-    fn backward(&mut self, d_values: &[f32], gradient: &mut [f32]) {
-        self.pull(d_values, gradient);
-    }
-}
-
-/// With a critic. An encoded observation is its codes, as numbers.
-impl ActorCritic for RelationalStudent {
-    fn encoded_len(&self) -> usize {
-        self.width()
-    }
-
-    fn encode(&self, observation: Observation<'_>, to: &mut Vec<f32>) -> Result<(), PolicyError> {
+    fn encode(
+        &self,
+        _: LastStep<'_>,
+        observation: Observation<'_>,
+        to: &mut Vec<f32>,
+    ) -> Result<(), PolicyError> {
         to.extend(codes(&self.config, observation)?.iter().map(|&code| f32::from(code)));
         Ok(())
-    }
-
-    fn distribution(&self) -> ActionDistribution {
-        ActionDistribution::Choices(self.config.actions)
-    }
-
-    fn follow(&mut self, inputs: &[f32], to: &mut Predictions) {
-        self.predict(inputs, false);
-        to.clone_from(&self.predictions);
     }
 
     fn forward(&mut self, steps: usize, inputs: &[f32], memories: &[f32]) -> &Predictions {
@@ -314,6 +295,9 @@ impl ActorCritic for RelationalStudent {
     }
 
     fn backward(&mut self, d_outputs: &[f32], d_values: &[f32], gradient: &mut [f32]) {
+        if !self.config.critic {
+            return self.pull(d_outputs, gradient);
+        }
         let mut d_rows = std::mem::take(&mut self.d_rows);
         d_rows.clear();
         for (d_outputs, d_value) in d_outputs.chunks_exact(self.config.actions).zip(d_values) {
@@ -322,5 +306,14 @@ impl ActorCritic for RelationalStudent {
         }
         self.pull(&d_rows, gradient);
         self.d_rows = d_rows;
+    }
+
+    fn follow(&mut self, inputs: &[f32], to: &mut Predictions) {
+        self.predict(inputs, false);
+        to.clone_from(&self.predictions);
+    }
+
+    fn encodes_bytes(&self) -> bool {
+        true
     }
 }
