@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use foveate_run::champion::champion;
 use foveate_run::config::TrainConfig;
 use foveate_run::failure::Failure;
-use foveate_run::trust::{WorldFlags, is_native};
+use foveate_run::trust::{WorldSpec, is_native};
 use foveate_run::weights::AgentFile;
 
 static AGENT: LazyLock<AgentFile> = LazyLock::new(|| champion("car-racing").expect("it is built in").0);
@@ -23,7 +23,7 @@ const FAILURE: &str = r#"{"format":"foveate-failure-1","version":"","what":"","g
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     if let Some(world) = AGENT.clone().note("world", text).world("a file")
-        && let Ok(request) = world.accept(&WorldFlags::default())
+        && let Ok(request) = world.accept(&WorldSpec::default())
     {
         assert!(is_native(&request.id), "{request:?}");
     }

@@ -1,63 +1,13 @@
 //! Help texts with names from the registries, so that a new world, agent or preset is in the help at once.
 
 use foveate::agents::Sees;
-use foveate::envs::shift::SHIFT_SETS;
-use foveate::registry::default_world;
-use foveate::registry::presets_of;
 use foveate::run::ticker::wrap;
-use foveate::{AGENTS, PRESETS, WORLDS, WorldDescriptor};
+use foveate::{AGENTS, PRESETS};
 
 use crate::out;
 
 /// Columns of help that is wrapped by hand.
 const WIDTH: usize = 100;
-
-/// The help of `--env`.
-pub(crate) fn env() -> String {
-    let families =
-        WORLDS.iter().filter_map(|world| Some(format!(", and {} is {}", world.name, world.family?.members)));
-    format!(
-        "The world; `foveate list` shows them{} [default: that of the weights, or {}]",
-        families.collect::<String>(),
-        default_world().name
-    )
-}
-
-/// The help of `--picture`.
-pub(crate) fn picture() -> String {
-    let mut rendered: Vec<(&str, Vec<&str>)> = Vec::new();
-    for world in WORLDS.iter() {
-        let Some(picture) = world.fallback_picture else { continue };
-        match rendered.iter_mut().find(|(other, _)| *other == picture) {
-            Some((_, worlds)) => worlds.push(world.name),
-            None => rendered.push((picture, vec![world.name])),
-        }
-    }
-    let rendered = rendered
-        .iter()
-        .map(|(picture, worlds)| format!("; for {}, `{picture}` is the rendered one", worlds.join(", ")));
-    format!(
-        "The picture that the agent sees{} [default: that of the weights or the configuration, or the world's own]",
-        rendered.collect::<String>()
-    )
-}
-
-/// The default presets of a world; those of a family depend on the observations of its worlds.
-fn usual_presets(world: &WorldDescriptor) -> String {
-    let presets = presets_of(world);
-    if world.family.is_some() {
-        let fitted: Vec<&str> =
-            presets.iter().filter(|preset| preset.open).map(|preset| preset.name).collect();
-        return format!("{} for {}, by its observations", fitted.join(" or "), world.name);
-    }
-    format!("{} for {}", presets.first().map_or("none", |preset| preset.name), world.name)
-}
-
-/// The help of `--preset`.
-pub(crate) fn preset() -> String {
-    let usual: Vec<String> = WORLDS.iter().map(usual_presets).collect();
-    format!("Base configuration; other options override it [default: {}]", usual.join("; "))
-}
 
 /// The table of presets in the help of `foveate train`.
 pub(crate) fn presets() -> String {
@@ -91,39 +41,12 @@ fn without_weights() -> String {
     names.collect::<Vec<_>>().join(" or ")
 }
 
-/// Variants that need a value from the user, and are therefore not among all variants.
-fn incomplete_variants() -> String {
-    let variants = WORLDS.iter().flat_map(|world| world.variants).filter_map(|variant| {
-        let parameter = variant.parameters.iter().find(|parameter| parameter.default.is_empty())?;
-        Some(format!("`{}`, which needs a value for `{}`", variant.name, parameter.name))
-    });
-    variants.collect::<Vec<_>>().join(", and ")
-}
-
-/// The help of `--each-variant`.
-pub(crate) fn each_variant() -> String {
-    let incomplete = incomplete_variants();
-    format!("Evaluate the unmodified world and each of its variants in one table, except {incomplete}")
-}
-
-/// The help of `--shifts`.
-pub(crate) fn shift_rows() -> String {
-    let sets = SHIFT_SETS.names().join(", ");
-    format!(
-        "Shifts and sets of shifts ({sets}), separated by commas, as in `noise,blob:5:x=0.3,hue+blur`; all (every shift that \
-         fits the world) or none"
-    )
-}
-
-/// The help of `--variants`.
-pub(crate) fn variants() -> String {
-    let incomplete = incomplete_variants();
-    format!("Variants of the world, separated by commas; all (except {incomplete}) or none")
-}
-
 #[cfg(test)]
 mod tests {
     use clap::{Command, CommandFactory};
+    use clap_complete::{Shell, generate};
+    use foveate::WORLDS;
+    use foveate::run::command::{Known, usual_presets};
 
     use super::*;
     use crate::Cli;
@@ -157,12 +80,14 @@ mod tests {
     }
 
     /// The sources of the command's help, without tests.
-    const SOURCES: [&str; 5] = [
+    const SOURCES: [&str; 7] = [
         include_str!("commands/train.rs"),
         include_str!("commands/eval.rs"),
         include_str!("commands/stress.rs"),
         include_str!("weights_arg.rs"),
-        include_str!("world_args.rs"),
+        include_str!("../../foveate/src/jobs/train.rs"),
+        include_str!("../../foveate/src/jobs/stress.rs"),
+        include_str!("../../foveate-run/src/trust.rs"),
     ];
 
     #[test]
@@ -174,6 +99,24 @@ mod tests {
                     assert!(!line.contains(name), "{name}: take it from the registry in help.rs: {line}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn completions_offer_every_name_and_help_does_not_list_them() {
+        let mut text = vec![];
+        generate(Shell::Bash, &mut Cli::command(), "foveate", &mut text);
+        let text = String::from_utf8(text).expect("UTF-8");
+        for known in [Known::WORLD, Known::PICTURE, Known::VARIANT, Known::SHIFT, Known::PRESET] {
+            let names = known.names();
+            assert!(names.len() > 1);
+            for name in names {
+                assert!(text.split_whitespace().any(|word| word.trim_matches(['"', '\'']) == name), "{name}");
+            }
+        }
+        for command in Cli::command().get_subcommands_mut() {
+            let help = command.render_long_help().to_string();
+            assert!(!help.contains("possible values: bar"), "{help}");
         }
     }
 }

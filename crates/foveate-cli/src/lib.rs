@@ -8,12 +8,12 @@ mod commands;
 #[cfg(test)]
 mod documents_tests;
 mod help;
-mod known;
+#[cfg(test)]
+mod jobs_tests;
 mod out;
 mod progress;
 mod remedy;
 mod weights_arg;
-mod world_args;
 
 use std::ffi::OsString;
 use std::io::{Write as _, stdout};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use foveate::{Error, LoadedAgent, World};
+use foveate::{Error, LoadedAgent, Player, World, WorldSpec};
 
 use crate::help;
 
@@ -24,9 +24,16 @@ impl WeightsArg {
     }
 
     /// Loads the weights, with their world.
-    pub(crate) fn load(&self, world: &World) -> Result<LoadedAgent, Error> {
-        let mut loaded = LoadedAgent::load(self.weights.as_deref(), world)?;
+    pub(crate) fn load(&self, world: &WorldSpec) -> Result<LoadedAgent, Error> {
+        let mut loaded = LoadedAgent::load(self.weights.as_deref(), &World::new(world.clone()))?;
         loaded.file.image_threads = self.image_threads.into();
         Ok(loaded)
+    }
+
+    /// What jobs run on.
+    pub(crate) fn player(&self, world: &WorldSpec) -> Result<Player, Error> {
+        let mut player = Player::load(self.weights.as_deref(), world)?;
+        player.set_image_threads(self.image_threads.into());
+        Ok(player)
     }
 }

@@ -30,7 +30,7 @@ use foveate_run::folder::FolderHandle;
 use foveate_run::interrupt::stop_on_ctrl_c;
 use foveate_run::lock::Lock;
 use foveate_run::tensors::TensorFile;
-use foveate_run::trust::{Trust, WorldFlags};
+use foveate_run::trust::{WorldOptions, WorldSpec};
 use foveate_run::weights::AgentFile;
 use foveate_run::{fit, initial, worlds};
 use foveate_train::vtrace::VtraceConfig;
@@ -178,20 +178,20 @@ fn check_name(name: &str) -> Result<()> {
 
 type Open<'a> = &'a dyn Fn() -> Result<Arc<dyn Device>>;
 
-fn flags(id: Option<&str>, world: &World) -> Result<WorldFlags> {
-    let mut options = BTreeMap::new();
+fn flags(id: Option<&str>, world: &World) -> Result<WorldSpec> {
+    let mut options = WorldOptions::default();
     for option in &world.options {
         let Some((name, value)) = option.split_once('=') else {
             bail!("--option {option}: write NAME=VALUE, such as game=pong");
         };
         options.insert(name.to_owned(), value.to_owned());
     }
-    Ok(WorldFlags {
+    Ok(WorldSpec {
         id: id.map(str::to_owned),
         picture: world.picture.clone(),
         options,
-        trust: if world.trusted { Trust::AnyWorld } else { Trust::NativeWorlds },
-        ..WorldFlags::default()
+        trust: world.trusted,
+        ..WorldSpec::default()
     })
 }
 

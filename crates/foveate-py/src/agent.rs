@@ -12,13 +12,13 @@ use foveate::envs::registry::Champion;
 use foveate::run::champion::champions;
 use foveate::run::tensors::TensorFile;
 use foveate::run::weights::AgentFile;
-use foveate::{EnvRequest, LoadedAgent, World};
+use foveate::{EnvRequest, LoadedAgent, World, WorldSpec};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrays;
 use crate::errors::{Kind, caught, of_run, raised};
-use crate::request::WorldArgs;
+use crate::given::Given;
 use crate::world::{described, hold};
 
 /// A trained agent with its memory; `foveate.Agent` is its interface.
@@ -72,19 +72,19 @@ impl Seen {
 impl Agent {
     /// Loads the weights called `name`, for the world of `world` where the file leaves it open.
     #[new]
-    fn new(py: Python<'_>, name: Option<PathBuf>, world: WorldArgs) -> PyResult<Self> {
-        let flags = world.flags();
-        let loaded = caught(py, || py.detach(|| LoadedAgent::load(name.as_deref(), &World::new(flags))))?;
+    fn new(py: Python<'_>, name: Option<PathBuf>, world: Given<WorldSpec>) -> PyResult<Self> {
+        let world = World::new(world.0);
+        let loaded = caught(py, || py.detach(|| LoadedAgent::load(name.as_deref(), &world)))?;
         Agent::of(py, loaded.map_err(|error| of_run(py, &error))?)
     }
 
     /// An agent of the bytes of its weight file, as pickles have them.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, bytes: &[u8], source: String, world: WorldArgs) -> PyResult<Self> {
+    fn from_bytes(py: Python<'_>, bytes: &[u8], source: String, world: Given<WorldSpec>) -> PyResult<Self> {
         let refused = |error: &dyn std::fmt::Display| raised(py, Kind::Option, error.to_string());
         let tensors = TensorFile::from_bytes(bytes).map_err(|error| refused(&error))?;
         let file = AgentFile::from_tensors(tensors).map_err(|error| refused(&error))?;
-        Agent::of(py, LoadedAgent { file, source, world: world.request() })
+        Agent::of(py, LoadedAgent { file, source, world: world.0.request() })
     }
 
     /// What [`Agent::from_bytes`] takes: the weight file, its origin, and the world as keyword arguments.

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use foveate::Error;
 use foveate::core::{EnvError, EvaluateError};
 use foveate::run::vector::VectorError;
+use foveate::training::TrainError;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
@@ -74,7 +75,12 @@ pub(crate) fn of_worlds(py: Python<'_>, error: &VectorError) -> PyErr {
 pub(crate) fn of_run(py: Python<'_>, error: &Error) -> PyErr {
     match error {
         Error::Evaluate(EvaluateError::Stopped) => PyKeyboardInterrupt::new_err(()),
-        Error::BadRequest { .. } => raised(py, Kind::Option, error.to_string()),
+        Error::BadRequest { .. }
+        | Error::Config { .. }
+        | Error::Train(TrainError::Recipe { .. } | TrainError::NoStudent { .. }) => {
+            raised(py, Kind::Option, error.to_string())
+        }
+        Error::Env(error) => of_world(py, error),
         _ => raised(py, Kind::Foveate, error.to_string()),
     }
 }

@@ -1,24 +1,20 @@
 //! Long jobs: evaluation, robustness tests, reports, films, training. They run without the interpreter's lock and end on Ctrl-C.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use foveate::core::EnvSpec;
+use foveate::jobs::{Evaluate, Explain, Stress, Train, Watch};
 use foveate::run::RunError;
 use foveate::run::cluster::Cluster;
-use foveate::run::evaluate::{Labels, Seeds, run as run_evaluation};
-use foveate::run::explain::run as run_report;
 use foveate::run::interrupt::supervised;
-use foveate::run::stress::{
-    Contender, Progress, StressRequest, Tested, conditions, plot, run as run_stress, severities,
-};
+use foveate::run::stress::{Progress, plot};
 use foveate::run::train::{ResumeRequest, resume_on};
-use foveate::run::trust::{FileWorld, Trust};
-use foveate::run::watch::run as run_film;
+use foveate::run::trust::FileWorld;
 use foveate::run::workers::Stop;
 use foveate::run::worlds;
-use foveate::{EnvRequest, Evaluation, Explanation, Film, TrainOptions, WORLDS};
+use foveate::{LoadedAgent, Player, WORLDS, WorldSpec};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -26,7 +22,7 @@ use serde_json::json;
 use crate::agent::{Agent, PythonPolicy, Raised};
 use crate::cluster::PythonCluster;
 use crate::errors::{Kind, caught, of_run, raised};
-use crate::request::WorldArgs;
+use crate::given::Given;
 use crate::tell::{Events, OfTraining};
 
 /// How often Python's signals are looked at.
@@ -79,72 +75,44 @@ fn take(slot: &Raised) -> Option<PyErr> {
     slot.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-/// Who acts, and in which world.
-struct Driver {
-    name: String,
-    tested: Tested,
-    labels: Labels,
-    world: EnvRequest,
-    raised: Option<Raised>,
-}
-
 /// A policy of Python: action, attention, begin of an episode, name.
 type Functions = (Py<PyAny>, Option<Py<PyAny>>, Option<Py<PyAny>>, String);
 
-/// `who` is an [`Agent`], or a tuple of functions: action, attention or `None`, begin of an episode or `None`, name.
-fn driver(py: Python<'_>, who: &Bound<'_, PyAny>, world: WorldArgs) -> PyResult<Driver> {
-    let flags = world.flags();
+/// Who acts, and what its functions raise. `who` is an [`Agent`], or a tuple of functions: action, attention or `None`, begin of an
+/// episode or `None`, name.
+fn player(py: Python<'_>, who: &Bound<'_, PyAny>, asked: &WorldSpec) -> PyResult<(Player, Option<Raised>)> {
     if let Ok(agent) = who.cast::<Agent>() {
-        let loaded = &agent.get().loaded;
-        let noted = FileWorld::new(loaded.world.clone(), &*loaded.source);
-        let world = foveate::World::new(flags).request(Some(noted)).map_err(|error| of_run(py, &error))?;
-        let (source, tested) = (loaded.source.clone(), Tested::File(loaded.file.clone()));
-        let labels = foveate::labels(&world, source.clone());
-        return Ok(Driver { name: source, tested, labels, world, raised: None });
+        let LoadedAgent { file, source, world } = agent.get().loaded.clone();
+        let world = FileWorld::new(world, &*source).accept(asked).map_err(|error| of_run(py, &error))?;
+        return Ok((LoadedAgent { file, source, world }.into(), None));
     }
     let (act, attend, begin, name): Functions =
         who.extract().map_err(|_| PyTypeError::new_err("neither an agent nor functions of a policy"))?;
-    let world = flags.request();
+    let world = asked.request();
     let spec: EnvSpec =
         caught(py, || py.detach(|| worlds::shape(&world)))?.map_err(|error| of_run(py, &error))?;
     let sensors = WORLDS.get(&spec.id).map_or(&[][..], |world| world.sensors);
     let slot = Raised::default();
     let policy = PythonPolicy::new(act, attend, begin, &spec, sensors, Arc::clone(&slot));
-    let tested = Tested::Own(Arc::new(Mutex::new(Box::new(policy))));
-    let labels = foveate::labels(&world, name.clone());
-    Ok(Driver { name, tested, labels, world, raised: Some(slot) })
+    Ok((Player::own(name, Box::new(policy), world), Some(slot)))
 }
 
 fn as_text(py: Python<'_>, value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| raised(py, Kind::Foveate, error.to_string()))
 }
 
-/// Evaluates: the report of `foveate eval --json` as text. `seeds` is a stream's seed and the number of episodes, or, with
-/// `each`, the first seed and the number of seeds.
+/// Evaluates: the report of `foveate eval --json` as text.
 #[pyfunction]
 pub(crate) fn evaluate(
     py: Python<'_>,
     who: &Bound<'_, PyAny>,
-    world: WorldArgs,
-    seeds: (u64, usize),
-    each: bool,
-    workers: usize,
-    max_steps: Option<u64>,
-    draw_actions: bool,
+    job: Given<Evaluate>,
     listener: Listener,
 ) -> PyResult<String> {
-    let Driver { tested, labels, world, raised, .. } = driver(py, who, world)?;
-    let (seed, episodes) = seeds;
-    let seeds = if each {
-        Seeds::Each(seed..seed.saturating_add(episodes as u64))
-    } else {
-        Seeds::Stream { seed, episodes }
-    };
+    let (player, raised) = player(py, who, &job.0.world)?;
     let report = run(py, raised.as_slice(), listener.as_ref(), |stop, events| {
         events.count(stop);
-        let (env, agent) = (worlds::make(world.clone())?, tested.agent()?);
-        let how = Evaluation { seeds, workers, max_steps, draw_actions, stop: stop.clone() };
-        run_evaluation(&how.request(&*env, &*agent, &world, labels), stop)
+        job.0.run(&player, stop)
     })?;
     as_text(py, &report)
 }
@@ -155,40 +123,18 @@ pub(crate) fn evaluate(
 pub(crate) fn stress(
     py: Python<'_>,
     who: Vec<Bound<'_, PyAny>>,
-    world: WorldArgs,
-    rows: (String, String, String, Option<u64>),
-    seed: u64,
-    episodes: usize,
-    workers: usize,
-    max_steps: Option<u64>,
+    job: Given<Stress>,
     listener: Listener,
 ) -> PyResult<(String, String, String, Option<String>)> {
-    let mut drivers = vec![];
+    let (mut players, mut raised_by) = (vec![], vec![]);
     for who in &who {
-        drivers.push(driver(py, who, world.clone())?);
+        let (player, raised) = player(py, who, &job.0.world)?;
+        players.push(player);
+        raised_by.extend(raised);
     }
-    let Some(first) = drivers.first() else {
-        return Err(raised(py, Kind::Option, "there is nothing to evaluate; name an agent"));
-    };
-    let request = first.world.clone();
-    if let Some(other) = drivers.iter().find(|driver| driver.world != request) {
-        let message = format!("{} and {} act in different worlds; name one for both", first.name, other.name);
-        return Err(raised(py, Kind::Option, message));
-    }
-    let raised_by: Vec<Raised> = drivers.iter().filter_map(|driver| driver.raised.clone()).collect();
-    let agents = drivers
-        .into_iter()
-        .map(|Driver { name, tested, labels, .. }| Contender { name, tested, source: labels.weights })
-        .collect();
-    let (variants, shifts, levels, at) = rows;
     let (table, _) = run(py, &[], listener.as_ref(), |stop, events| {
         events.count(stop);
-        let levels = severities(&levels)?;
-        let conditions = conditions(&request, &variants, &shifts, &levels, at)?;
-        let world = request.clone();
-        let request =
-            StressRequest { world, agents, conditions, seed, episodes, workers, max_steps, folder: None };
-        run_stress(&request, stop, &mut |Progress { done, of, agent, condition, .. }| {
+        job.0.run(&players, stop, &mut |Progress { done, of, agent, condition, .. }| {
             // What a function raised is the error of its row, which is over.
             for slot in &raised_by {
                 drop(take(slot));
@@ -202,54 +148,36 @@ pub(crate) fn stress(
     Ok((as_text(py, &table)?, table.markdown(), plot::overview(&table), table.failed()))
 }
 
-/// A report in the folder `out`: its results as text.
+/// A report in a folder: its results as text.
 #[pyfunction]
 pub(crate) fn explain(
     py: Python<'_>,
     who: &Bound<'_, PyAny>,
-    world: WorldArgs,
-    size: (u64, usize, usize, usize),
-    max_steps: Option<usize>,
-    workers: usize,
-    out: PathBuf,
+    job: Given<Explain>,
     listener: Listener,
 ) -> PyResult<String> {
-    let Driver { tested, labels, world, raised, .. } = driver(py, who, world)?;
-    let (seed, episodes, decisions, untrained) = size;
-    // Of a function there is no untrained one.
-    let untrained = if raised.is_some() { 0 } else { untrained };
+    let (player, raised) = player(py, who, &job.0.world)?;
     let report = run(py, raised.as_slice(), listener.as_ref(), |stop, events| {
         events.count(stop);
-        let (env, agent) = (worlds::make(world)?, tested.agent()?);
-        let explanation = Explanation { seed, episodes, decisions, untrained, max_steps, workers, out: &out };
-        run_report(&explanation.request(&*env, &*agent, labels), stop, &mut |now| {
+        job.0.run(&player, stop, &mut |now| {
             events.add_timed(json!({ "event": "phase", "phase": now.what, "done": now.done }));
         })
     })?;
     as_text(py, &report)
 }
 
-/// A film of an episode in the file `out`: frames, steps, score, whether the world ended it.
+/// A film of an episode in a file: frames, steps, score, whether the world ended it.
 #[pyfunction]
 pub(crate) fn watch(
     py: Python<'_>,
     who: &Bound<'_, PyAny>,
-    world: WorldArgs,
-    episode: (u64, usize),
-    steps: Option<usize>,
-    size: Option<(usize, usize)>,
-    at: Option<usize>,
-    effects: bool,
-    out: PathBuf,
+    job: Given<Watch>,
     listener: Listener,
 ) -> PyResult<(usize, usize, f64, bool)> {
-    let Driver { tested, labels, world, raised, .. } = driver(py, who, world)?;
-    let (seed, episode) = episode;
+    let (player, raised) = player(py, who, &job.0.world)?;
     let report = run(py, raised.as_slice(), listener.as_ref(), |stop, events| {
         events.count(stop);
-        let (env, agent) = (worlds::make(world)?, tested.agent()?);
-        let film = Film { seed, episode, steps, size, out: &out, at, effects };
-        run_film(&film.request(&*env, &*agent, labels), stop, &mut |frames| {
+        job.0.run(&player, stop, &mut |frames| {
             events.add_timed(json!({ "event": "frame", "done": frames }));
         })
     })?;
@@ -260,19 +188,12 @@ pub(crate) fn watch(
 #[pyfunction]
 pub(crate) fn train(
     py: Python<'_>,
-    world: WorldArgs,
-    preset: Option<String>,
-    config: Option<PathBuf>,
-    steps: Option<u64>,
-    set: Vec<String>,
-    runs: PathBuf,
-    name: Option<String>,
+    job: Given<Train>,
     cluster: Option<Py<PyAny>>,
     listener: Listener,
 ) -> PyResult<(PathBuf, bool)> {
-    let options = TrainOptions { world: world.flags(), preset, config, steps, set, runs, name };
     let result = run(py, &[], listener.as_ref(), |stop, events| {
-        foveate::train_on(options, cluster.map(boxed), &mut OfTraining(events), stop)
+        job.0.run_on(cluster.map(boxed), &mut OfTraining(events), stop)
     })?;
     Ok((result.folder, result.report.is_some()))
 }
@@ -288,7 +209,6 @@ pub(crate) fn resume(
     cluster: Option<Py<PyAny>>,
     listener: Listener,
 ) -> PyResult<(PathBuf, bool)> {
-    let trust = if trust { Trust::AnyWorld } else { Trust::NativeWorlds };
     let request = ResumeRequest { folder, workers, videos: None, allow_changes, trust };
     let result = run(py, &[], listener.as_ref(), |stop, events| {
         resume_on(&request, cluster.map(boxed), &mut OfTraining(events), stop)

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
+use foveate::WorldSpec;
 use foveate::core::{Action, ActionBuf, ActionSpace, Env, EnvError, EnvSpec, ImageBuf, ObservationSpace};
 use foveate::envs::lane::{Autoreset, Lane};
 use foveate::run::interrupt::supervised;
@@ -14,8 +15,8 @@ use pyo3::types::PyDict;
 
 use crate::arrays;
 use crate::errors::{Kind, caught, of_world, of_worlds, raised};
+use crate::given::Given;
 use crate::jobs::EVERY;
-use crate::request::WorldArgs;
 
 /// The lock on `of`, or an exception when another thread holds it: a world is one episode, which two threads cannot step.
 pub(crate) fn hold<'a, T>(py: Python<'_>, of: &'a Mutex<T>, what: &str) -> PyResult<MutexGuard<'a, T>> {
@@ -78,8 +79,8 @@ fn observations<'py>(py: Python<'py>, space: &ObservationSpace) -> PyResult<Boun
 }
 
 /// Builds a world on a thread of its own, without the interpreter's lock; a signal's exception ends that, and is raised.
-fn made(py: Python<'_>, world: WorldArgs) -> PyResult<Box<dyn Env>> {
-    let request = world.request();
+fn made(py: Python<'_>, world: Given<WorldSpec>) -> PyResult<Box<dyn Env>> {
+    let request = world.0.request();
     let mut signal: Option<PyErr> = None;
     let go_on = &mut || {
         #[expect(
@@ -176,7 +177,7 @@ impl<S> Journal<S> {
 #[pymethods]
 impl World {
     #[new]
-    fn new(py: Python<'_>, world: WorldArgs) -> PyResult<Self> {
+    fn new(py: Python<'_>, world: Given<WorldSpec>) -> PyResult<Self> {
         let env = made(py, world)?;
         let spec = env.spec().clone();
         let long = spec.observation.picture().is_some();
@@ -350,7 +351,7 @@ impl Worlds {
     #[new]
     fn new(
         py: Python<'_>,
-        world: WorldArgs,
+        world: Given<WorldSpec>,
         count: usize,
         threads: usize,
         autoreset: &str,

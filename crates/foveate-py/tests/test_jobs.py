@@ -432,3 +432,41 @@ def test_the_command_is_there(capfd):
     assert _native.command(["foveate", "list", "worlds"], None) == 0
     assert "car-racing" in capfd.readouterr().out
     assert _native.command(["foveate", "eval", "no-such-file"], None) != 0
+
+
+@pytest.mark.parametrize("call, kind, said", [
+    (lambda: foveate.train("car-racing", steps=0), ValueError, "0 training steps"),
+    (lambda: foveate.train("car-racing", preset="no-such"), ValueError, "no-such"),
+    (lambda: foveate.evaluate(draw_actions="yes"), TypeError, "^draw_actions: invalid type: string"),
+    (lambda: foveate.evaluate(episodes=None), TypeError, "^episodes: invalid type: null"),
+    (lambda: foveate.watch(size=(3, 4, 5)), Exception, "^size: "),
+    (lambda: foveate.watch(picture=3), TypeError, "^picture: invalid type: integer `3`"),
+    (lambda: foveate.evaluate(seeds=range(5, 5)), ValueError, "a range of at least one seed"),
+    (lambda: foveate.evaluate(seeds=range(-3, 5)), ValueError, r"^seeds: .*write seeds=range\(0, 20\)"),
+    (lambda: foveate.stress(variants=3), TypeError, "^variants: "),
+])
+def test_wrong_values_of_keywords_are_named(call, kind, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(kind, match=said) as caught:
+        call()
+    assert "\n" not in str(caught.value) and " at line " not in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_numbers_of_numpy_are_numbers():
+    report = foveate.evaluate(episodes=np.int64(2), seed=np.uint8(3), max_steps=np.int32(4), draw_actions=np.bool_(False))
+    assert list(report.lengths) == [4, 4] and report.details["seed"] == 3
+
+
+def test_a_run_keeps_its_shifts(tmp_path):
+    run = foveate.train("cartpole-swingup-harder", config=short(tmp_path), runs=tmp_path, name="shifted", shifts="sticky:1", steps=2000)
+    assert tomllib.loads((run.folder / "config.toml").read_text())["env"]["shifts"] == ["sticky:1"]
+
+
+def test_a_stress_test_of_an_agent_is_kept_in_a_folder(tmp_path):
+    sizes = {"variants": "bar", "episodes": 1, "max_steps": 5, "out": tmp_path / "kept"}
+    first, rows = foveate.stress(**sizes), []
+    assert json.loads((tmp_path / "kept" / "table.json").read_text())["agents"] and (tmp_path / "kept" / "table.svg").exists()
+    again = foveate.stress(**sizes, callback=rows.append)
+    assert [row["returns"] for row in again.rows] == [row["returns"] for row in first.rows]
+    assert not [event for event in rows if event["event"] == "episodes" and event["done"]]

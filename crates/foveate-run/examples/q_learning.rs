@@ -13,7 +13,7 @@ use foveate_agents::registry;
 use foveate_core::{Executor, Experience};
 use foveate_run::clock::ProcessCpu;
 use foveate_run::config::{TrainConfig, UserSettings};
-use foveate_run::trust::WorldFlags;
+use foveate_run::trust::WorldSpec;
 use foveate_run::workers::{Stop, Workers};
 use foveate_run::{fit, initial, worlds};
 use foveate_train::{Interval, Training};
@@ -23,7 +23,7 @@ const STEPS: u64 = 50_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let steps = std::env::args().nth(1).map_or(Ok(STEPS), |text| text.parse())?;
-    let flags = WorldFlags { id: Some("door-key-5x5".into()), ..WorldFlags::default() };
+    let flags = WorldSpec { id: Some("door-key-5x5".into()), ..WorldSpec::default() };
     let said = UserSettings::read(None, &[] as &[&str], &flags)?;
     let mut config: TrainConfig = fit::configure(Some("relational"), &said)?.config;
     config.recipe.stages[0].steps = steps;

@@ -13,7 +13,7 @@ use foveate_registry::{WORLDS, WRAP};
 use crate::RunError;
 use crate::suggest;
 use crate::tensors::TensorFile;
-use crate::trust::{Trust, WorldFlags};
+use crate::trust::WorldSpec;
 use crate::weights::{AgentFile, is_weights_or_run};
 
 /// All bundled agents, those of a world in its order.
@@ -88,9 +88,9 @@ pub fn load(champion: &Champion) -> Result<(AgentFile, String), RunError> {
 ///
 /// # Errors
 /// When there is no such world.
-pub fn request(file: &AgentFile, title: &str, flags: &WorldFlags) -> Result<EnvRequest, RunError> {
+pub fn request(file: &AgentFile, title: &str, flags: &WorldSpec) -> Result<EnvRequest, RunError> {
     let Some(noted) = file.world(title) else { return Ok(flags.request()) };
-    let own = noted.accept(&WorldFlags { trust: Trust::AnyWorld, ..WorldFlags::default() })?;
+    let own = noted.accept(&WorldSpec { trust: true, ..WorldSpec::default() })?;
     let Some(id) = flags.id.as_ref().filter(|id| **id != own.id) else { return Ok(flags.over(own)) };
     let other = foveate_registry::world(id).map_err(suggest::named)?;
     let has = |choices: &[Choice], name: &str| choices.iter().any(|choice| choice.name == name);
@@ -146,7 +146,7 @@ mod tests {
             let name = champion.name;
             let (file, title) = load(champion).expect("it comes with us");
             let noted = file.world("champion").expect("its world is known");
-            let request = noted.accept(&WorldFlags::default()).expect("a native world");
+            let request = noted.accept(&WorldSpec::default()).expect("a native world");
             let agent = file.agent().expect("its layout fits");
             assert_eq!((title, &*request.id), (format!("{name} champion"), world));
             let plain = EnvRequest { id: world.into(), ..EnvRequest::default() };
@@ -190,7 +190,7 @@ mod tests {
         let (file, title) = champion("door-key-16x16").expect("it comes with us");
         let world = |id: &str, picture: Option<&str>| {
             let picture = picture.map(str::to_owned);
-            let flags = WorldFlags { id: Some(id.into()), picture, ..WorldFlags::default() };
+            let flags = WorldSpec { id: Some(id.into()), picture, ..WorldSpec::default() };
             let EnvRequest { id, picture, options, .. } = request(&file, &title, &flags).expect("a world");
             (id, picture.unwrap_or_default(), options.get("actions").cloned().unwrap_or_default())
         };

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::error::RunError;
-use crate::trust::{FileWorld, Trust, WorldFlags};
+use crate::trust::{FileWorld, WorldSpec};
 use crate::workers::MOST_WORKERS;
 
 pub use self::layers::{UserSettings, agent_settings};
@@ -78,7 +78,7 @@ pub struct EnvSection {
 #[derive(Debug, Clone, Default)]
 struct Origin {
     file: String,
-    flags: WorldFlags,
+    flags: WorldSpec,
 }
 
 /// Equal if the same world is requested, whatever the origin.
@@ -137,23 +137,23 @@ impl EnvSection {
                 *path = whole_paths::of_option(name, path);
             }
         }
-        for (name, path) in &mut flags.options {
+        for (name, path) in flags.options.iter_mut() {
             *path = whole_paths::of_option(name, path);
         }
     }
 
     /// Sets the file that the section came from, and the world's flags of the command line.
-    pub fn came_from(&mut self, file: impl std::fmt::Display, flags: WorldFlags) {
+    pub fn came_from(&mut self, file: impl std::fmt::Display, flags: WorldSpec) {
         self.origin = Origin { file: file.to_string(), flags };
     }
 
     /// Sets the world's flags of the command line.
-    pub fn set_flags(&mut self, flags: WorldFlags) {
+    pub fn set_flags(&mut self, flags: WorldSpec) {
         self.origin.flags = flags;
     }
 
     /// Sets whether the command line trusts the world.
-    pub fn trust(&mut self, trust: Trust) {
+    pub fn trust(&mut self, trust: bool) {
         self.origin.flags.trust = trust;
     }
 }
@@ -165,21 +165,10 @@ fn texts(options: &Table) -> BTreeMap<String, String> {
 }
 
 /// The world's flags of a command line as a section of a configuration.
-fn section_of(flags: &WorldFlags) -> Table {
-    let WorldFlags { id, picture, variants, options, .. } = flags;
-    let mut table = Table::new();
-    for (key, value) in [("id", id), ("picture", picture)] {
-        if let Some(value) = value {
-            table.insert(key.to_owned(), value.clone().into());
-        }
-    }
-    if !variants.is_empty() {
-        table.insert("variants".into(), variants.clone().into());
-    }
-    if !options.is_empty() {
-        let options = options.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str())));
-        table.insert("options".into(), Value::Table(options.collect()));
-    }
+fn section_of(flags: &WorldSpec) -> Table {
+    // Trust is the user's, never a configuration's. Texts are TOML.
+    let mut table = Table::try_from(flags).unwrap_or_default();
+    table.remove("trust");
     table
 }
 
@@ -241,7 +230,7 @@ impl TrainConfig {
     /// When the preset is unknown, the file cannot be read, a key does not exist, or a value is out of its
     /// range.
     pub fn load(preset: &str, file: Option<&Path>, sets: &[impl AsRef<str>]) -> Result<Self, RunError> {
-        UserSettings::read(file, sets, &WorldFlags::default())?.config(preset, Table::new())
+        UserSettings::read(file, sets, &WorldSpec::default())?.config(preset, Table::new())
     }
 
     /// Reads a complete configuration, as a run folder stores it; no defaults are filled in.
@@ -275,7 +264,7 @@ impl TrainConfig {
             }
             bad(from, format!("{place}: {}", with_hint(error.inner(), &place, table)))
         })?;
-        config.env.came_from(from, WorldFlags { only_of_file: true, ..WorldFlags::default() });
+        config.env.came_from(from, WorldSpec { only_of_file: true, ..WorldSpec::default() });
         if let Some(why) = config.refusal() {
             return Err(bad(from, why));
         }

@@ -48,8 +48,33 @@ impl Seeds {
     }
 }
 
+/// A seed for every episode: `0..20` as text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SeedRange(Range<u64>);
+
+impl From<SeedRange> for Seeds {
+    fn from(SeedRange(range): SeedRange) -> Self {
+        Seeds::Each(range)
+    }
+}
+
+impl From<SeedRange> for String {
+    fn from(SeedRange(range): SeedRange) -> Self {
+        format!("{}..{}", range.start, range.end)
+    }
+}
+
+impl TryFrom<String> for SeedRange {
+    type Error = RunError;
+
+    fn try_from(text: String) -> Result<Self, RunError> {
+        text.parse()
+    }
+}
+
 /// Parses `0..20`: seeds 0 to 19, one episode each.
-impl FromStr for Seeds {
+impl FromStr for SeedRange {
     type Err = RunError;
 
     fn from_str(text: &str) -> Result<Self, RunError> {
@@ -58,7 +83,7 @@ impl FromStr for Seeds {
             .and_then(|(from, to)| Some(from.trim().parse().ok()?..to.trim().parse().ok()?));
         match range {
             Some(range) if range.start < range.end && range.end - range.start <= MAX_EPISODES => {
-                Ok(Seeds::Each(range))
+                Ok(SeedRange(range))
             }
             _ => Err(RunError::BadRequest {
                 why: format!(
@@ -556,10 +581,10 @@ mod tests {
     #[test]
     fn requests_that_make_no_sense_say_what_to_do() {
         for text in ["", "5", "3..3", "4..2", "a..b", "0..=3", "-1..4", "0..99999999999"] {
-            let said = text.parse::<Seeds>().expect_err(text).to_string();
+            let said = text.parse::<SeedRange>().expect_err(text).to_string();
             assert!(said.contains("write the setting `seeds 0..20`") && said.contains(text), "{said}");
         }
-        assert_eq!("2..5".parse::<Seeds>().expect("a range"), Seeds::Each(2..5));
+        assert_eq!(Seeds::from("2..5".parse::<SeedRange>().expect("a range")), Seeds::Each(2..5));
         let said = eval(Seeds::Stream { seed: 1, episodes: 0 }, 1).expect_err("nothing to do").to_string();
         assert!(said.contains("at least 1"), "{said}");
         let (env, agent) = (ToyWorld::default(), toy_agent(f32::NAN));

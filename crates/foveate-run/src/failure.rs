@@ -20,7 +20,7 @@ use crate::error::RunError;
 use crate::folder::FolderHandle;
 use crate::input;
 use crate::replay;
-use crate::trust::WorldFlags;
+use crate::trust::WorldSpec;
 use crate::worlds;
 
 const FORMAT: &str = "foveate-failure-1";
@@ -172,7 +172,7 @@ impl Failure {
         };
         let bytes = input::read(path, MAX_FILE)?.map_err(|size| bad(format!("{size} bytes are too many")))?;
         let mut failure: Failure = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
-        failure.env.came_from(path.display(), WorldFlags::default());
+        failure.env.came_from(path.display(), WorldSpec::default());
         if failure.format != FORMAT {
             return Err(bad(format!("its format is {:?}", failure.format)));
         }

@@ -542,7 +542,7 @@ fn range([low, high]: [f64; 2]) -> [f64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trust::WorldFlags;
+    use crate::trust::WorldSpec;
     use foveate_envs::registry::EnvRequest;
 
     #[test]
@@ -562,7 +562,7 @@ mod tests {
                 ["numbers and no grid of cells", "choose agent"],
             ),
         ] {
-            let said = UserSettings::read(None, sets, &WorldFlags::default()).expect("good settings");
+            let said = UserSettings::read(None, sets, &WorldSpec::default()).expect("good settings");
             let error = configure(None, &said).err().expect("no grid").to_string();
             for part in parts {
                 assert!(error.contains(part), "{sets:?}: {error} / {part}");
@@ -637,7 +637,7 @@ mod tests {
     #[test]
     fn an_agent_on_pictures_gets_the_view_that_it_needs() {
         let wrap = |sets: &[&str]| {
-            let said = UserSettings::read(None, sets, &WorldFlags::default()).expect("good settings");
+            let said = UserSettings::read(None, sets, &WorldSpec::default()).expect("good settings");
             let made = configure(None, &said).expect("it fits");
             made.config.env.options.get(WRAP).and_then(|wrap| Some(wrap.as_str()?.to_owned()))
         };
@@ -653,7 +653,7 @@ mod tests {
     #[test]
     fn a_preset_is_for_the_worlds_that_name_it() {
         let configured = |preset: &str, sets: &[&str]| {
-            let said = UserSettings::read(None, sets, &WorldFlags::default()).expect("good settings");
+            let said = UserSettings::read(None, sets, &WorldSpec::default()).expect("good settings");
             configure(Some(preset), &said).map(|made| made.config.env.id).map_err(|error| error.to_string())
         };
         // Without a world, it is the preset's own.
@@ -724,7 +724,7 @@ mod tests {
     fn a_preset_may_name_the_picture() {
         let seen = |sets: &[&str], preset: Option<&str>| {
             let sets = [&["env.id=door-key-5x5"], sets].concat();
-            let said = UserSettings::read(None, &sets, &WorldFlags::default()).expect("good settings");
+            let said = UserSettings::read(None, &sets, &WorldSpec::default()).expect("good settings");
             let made = configure(preset, &said).expect("it fits");
             (made.config.env.picture, made.config.agent.config["channels"].as_integer().expect("a number"))
         };
@@ -733,7 +733,7 @@ mod tests {
         assert_eq!(seen(&["env.picture=full"], None), ("full".to_owned(), 3), "what the user says");
         // Wrappers are for that picture, not for the world's usual one.
         let sets = ["env.id=door-key-5x5", "env.options.wrap=grey:opencv"];
-        let said = UserSettings::read(None, &sets, &WorldFlags::default()).expect("good settings");
+        let said = UserSettings::read(None, &sets, &WorldSpec::default()).expect("good settings");
         let made = configure(Some("s3ta-door"), &said).expect("it fits").config;
         assert_eq!(made.env.picture, "rgb");
         assert_eq!(made.agent.config["view"], toml::Value::from(vec![56, 56, 1]));
@@ -748,7 +748,7 @@ mod tests {
         let chosen = |sets: &[&str]| {
             let library = format!("env.options.library={environment:?}");
             let sets = [&["env.id=cartpole-swingup", &library], sets].concat();
-            let said = UserSettings::read(None, &sets, &WorldFlags::default()).expect("good settings");
+            let said = UserSettings::read(None, &sets, &WorldSpec::default()).expect("good settings");
             let made = configure(None, &said).expect("it fits").config;
             let repeat = made.env.options.get("repeat").and_then(|repeat| repeat.as_str().map(str::to_owned));
             (made.agent.name, made.env.picture, repeat)
@@ -764,7 +764,7 @@ mod tests {
         let named = |sets: &[&str]| {
             let always = ["env.id=cartpole-swingup-harder", "agent.name=attention-neuron"];
             let sets = [&always[..], sets].concat();
-            let said = UserSettings::read(None, &sets, &WorldFlags::default()).expect("good settings");
+            let said = UserSettings::read(None, &sets, &WorldSpec::default()).expect("good settings");
             let made = configure(Some("gymnasium"), &said).expect("it fits");
             let sensors = made.config.agent.config.get("sensors").and_then(toml::Value::as_array).cloned();
             sensors.map(|names| {

@@ -8,6 +8,8 @@ pub mod champion;
 pub mod checkpoint;
 pub mod clock;
 pub mod cluster;
+#[cfg(feature = "command")]
+pub mod command;
 pub mod compare;
 pub mod config;
 pub mod cost;

@@ -31,7 +31,7 @@ use crate::parallel_model::ParallelModel;
 use crate::progress::{Note, RunName, TrainObserver, count_steps};
 use crate::suggest;
 use crate::teacher;
-use crate::trust::{Trust, is_native};
+use crate::trust::is_native;
 use crate::weights::AgentFile;
 use crate::workers::{Stop, default_workers};
 use drive::Run;
@@ -75,7 +75,7 @@ pub struct ResumeRequest {
     /// `about.json`.
     pub allow_changes: bool,
     /// Whether its world may be one that runs code.
-    pub trust: Trust,
+    pub trust: bool,
 }
 
 /// Starts a run and trains to its end, or until the user asks to stop.

@@ -4,15 +4,20 @@
 //! of them may name a world, and a Gymnasium world is Python code that runs with the user's rights. So a
 //! world that a file names is a [`FileWorld`], in which no episode can be run. [`FileWorld::accept`] is the
 //! only conversion to an [`EnvRequest`]: native worlds are accepted, any other world only if the command line
-//! names the same world ([`WorldFlags`]) or contains `--trust-world` ([`Trust`]). `AgentFile::world` and
+//! names the same world ([`WorldSpec`]) or contains `--trust-world` ([`WorldSpec::trust`]). `AgentFile::world` and
 //! `EnvSection::request` use it, and they are the only ways to read a world from a file; a command that omits
 //! the check gets an error. docs/trust.md explains this to users.
 
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 
 use foveate_core::hint::{Choice, Hint, Setting};
 use foveate_envs::registry::EnvRequest;
 use foveate_registry::{WORLDS, WRAP, default_world};
+use serde::{Deserialize, Serialize};
+
+#[cfg(feature = "command")]
+use crate::command::{self, Known};
 
 use crate::config::whole_paths;
 use crate::error::RunError;
@@ -34,36 +39,80 @@ fn is_harmless(world: &str, option: &str) -> bool {
 /// Longer hints are not given.
 const LONGEST_HINT: usize = 1500;
 
-/// Whether worlds that files name may run code.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Trust {
-    /// Files may name native worlds; any other world must be named on the command line.
-    #[default]
-    NativeWorlds,
-    /// The world of a file is accepted without checks.
-    AnyWorld,
-}
-
-/// The world as a person asks for it, on a command line or in a program.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct WorldFlags {
-    /// Its name.
+/// The world as a person asks for it: flags of the command, keywords of Python, the world of a job as JSON.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[cfg_attr(feature = "command", derive(clap::Args))]
+pub struct WorldSpec {
+    /// Its name
+    #[serde(alias = "world", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "command", arg(id = "env", long, value_name = "NAME", value_parser = Known::WORLD, hide_possible_values = true, help = command::env(), help_heading = "World"))]
     pub id: Option<String>,
-    /// Its picture.
-    pub picture: Option<String>,
-    /// Its variants; empty if not given.
-    pub variants: Vec<String>,
-    /// Its shifts; empty if not given.
+    /// A shift of observations or actions, as in `blur:2`, `noise:4@200` (from step 200 on) or `hue:3+delay:1`
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "command", arg(long = "shift", value_name = "NAME:SEVERITY", value_parser = Known::SHIFT, hide_possible_values = true, help_heading = "World"))]
     pub shifts: Vec<String>,
-    /// Options by name, the arguments of a Gymnasium environment as `arg.NAME`.
-    pub options: BTreeMap<String, String>,
-    /// Whether a world of a file may run code.
-    pub trust: Trust,
+    /// The picture that the agent sees
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "command", arg(long, value_name = "NAME", value_parser = Known::PICTURE, hide_possible_values = true, help = command::picture(), help_heading = "World"))]
+    pub picture: Option<String>,
+    /// A variant of the world, as in `bar` or `blob:side=4`; several are combined
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "command", arg(long = "variant", value_name = "NAME", value_parser = Known::VARIANT, hide_possible_values = true, help_heading = "World"))]
+    pub variants: Vec<String>,
+    /// Its options
+    #[serde(skip_serializing_if = "WorldOptions::is_none")]
+    #[cfg_attr(feature = "command", command(flatten))]
+    pub options: WorldOptions,
+    /// Accept the world of a file although it is Python code that runs with your rights: a Gymnasium world with its
+    /// packages and wrappers
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "command", arg(id = "trust_world", long = "trust-world", help_heading = "World"))]
+    pub trust: bool,
     /// Whether this job takes the world of its file as it is, so that no other settings can name it.
+    #[serde(skip)]
+    #[cfg_attr(feature = "command", arg(skip))]
     pub only_of_file: bool,
 }
 
-impl WorldFlags {
+/// The options of a world by name: those of the world, the arguments of a Gymnasium environment as `arg.NAME`, the wrappers as
+/// [`WRAP`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WorldOptions(pub BTreeMap<String, String>);
+
+impl WorldOptions {
+    fn is_none(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Deref for WorldOptions {
+    type Target = BTreeMap<String, String>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl DerefMut for WorldOptions {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
+}
+
+impl FromIterator<(String, String)> for WorldOptions {
+    fn from_iter<T: IntoIterator<Item = (String, String)>>(options: T) -> Self {
+        WorldOptions(options.into_iter().collect())
+    }
+}
+
+impl WorldSpec {
+    /// The world called `name`, as it is without options.
+    pub fn named(name: &str) -> Self {
+        WorldSpec { id: Some(name.to_owned()), ..WorldSpec::default() }
+    }
+
     /// The world that the command line requests if no file is involved; without a name it is `car-racing`.
     pub fn request(&self) -> EnvRequest {
         let id = self.id.clone().unwrap_or_else(|| default_world().name.into());
@@ -81,7 +130,7 @@ impl WorldFlags {
         if !self.shifts.is_empty() {
             request.shifts.clone_from(&self.shifts);
         }
-        request.options.extend(self.options.clone());
+        request.options.extend(self.options.0.clone());
         request
     }
 
@@ -148,7 +197,7 @@ impl FileWorld {
     /// [`RunError::Untrusted`] when the world is not native, files are not trusted with code, and the
     /// settings do not themselves name the world and every option that can select code; also when there is no such
     /// world.
-    pub fn accept(self, flags: &WorldFlags) -> Result<EnvRequest, RunError> {
+    pub fn accept(self, flags: &WorldSpec) -> Result<EnvRequest, RunError> {
         let FileWorld { asked, file } = self;
         let same = |id: &String| whole_paths::of_id(id) == whole_paths::of_id(&asked.id);
         if flags.id.as_ref().is_some_and(|id| !same(id)) {
@@ -159,7 +208,7 @@ impl FileWorld {
             is_harmless(&request.id, name) || flags.options.get(name) == Some(value)
         };
         let native = is_native(&request.id);
-        if native && request.options.iter().all(said) || flags.trust == Trust::AnyWorld {
+        if native && request.options.iter().all(said) || flags.trust {
             return Ok(request);
         }
         foveate_registry::world(&request.id).map_err(suggest::named)?;
@@ -176,7 +225,7 @@ pub fn is_native(id: &str) -> bool {
 }
 
 /// The error about an untrusted world, with the settings that accept it.
-fn untrusted(file: &str, request: &EnvRequest, flags: &WorldFlags) -> RunError {
+fn untrusted(file: &str, request: &EnvRequest, flags: &WorldSpec) -> RunError {
     let file = if file.is_empty() { "the file" } else { file };
     let risky = request
         .options

@@ -11,25 +11,16 @@
 
 #![allow(clippy::print_stdout, reason = "the output of the example")]
 
-use std::path::Path;
-
+use foveate::jobs::Explain;
 use foveate::run::explain::Covers;
 use foveate::run::workers::Stop;
-use foveate::{Error, Explanation, LoadedAgent, World};
+use foveate::{Error, Player, WorldSpec};
 
 fn main() -> Result<(), Error> {
-    let world = World::named("car-racing");
-    let champion = LoadedAgent::champion(&world)?;
-    let small = Explanation {
-        seed: 1,
-        episodes: 5,
-        decisions: 8,
-        untrained: 5,
-        max_steps: Some(120),
-        workers: 0,
-        out: Path::new("report"),
-    };
-    let report = champion.explain(&world, &small, &Stop::default(), &mut |_| ())?;
+    let champion = Player::load(None, &WorldSpec::named("car-racing"))?;
+    let small =
+        Explain { episodes: 5, decisions: 8, untrained: 5, max_steps: Some(120), ..Explain::default() };
+    let report = small.run(&champion, &Stop::default(), &mut |_| ())?;
     // Each part of the report has numbers of its own; of an agent that attends to sensors these would be `Sensors`.
     let verdict = report.get::<Covers>().map_or("not tested", |covers| &*covers.verdict);
     println!("the {} acts on what it attends to: {verdict}", report.head.weights);

@@ -10,17 +10,17 @@
 
 #![allow(clippy::print_stdout, reason = "the output of the example")]
 
-use foveate::run::evaluate::Seeds;
-use foveate::{Error, Evaluation, LoadedAgent, World};
+use foveate::jobs::Evaluate;
+use foveate::run::workers::Stop;
+use foveate::{Error, Player, WorldSpec};
 
 fn main() -> Result<(), Error> {
-    let world = World::named("car-racing");
+    let world = WorldSpec::named("car-racing");
     // Seed 1 starts a stream of tracks; results do not depend on the number of threads.
-    let how = Evaluation { seeds: Seeds::Stream { seed: 1, episodes: 3 }, ..Evaluation::default() };
+    let short = Evaluate { seed: 1, episodes: 3, ..Evaluate::default() };
     // A name is a weight file, a run folder or `random:SEED`; `None` selects the champion.
     for name in [None, Some("random:7".as_ref())] {
-        let agent = LoadedAgent::load(name, &world)?;
-        let report = agent.evaluate(&world, &how)?;
+        let report = short.run(&Player::load(name, &world)?, &Stop::default())?;
         println!("{}: mean {:.1} of {:.1?}", report.weights, report.summary.mean, report.returns);
     }
     Ok(())

@@ -12,12 +12,9 @@
 use foveate::agents::simple::SimplePolicy;
 use foveate::core::{ActionSpace, EnvSpec, ObservationSpace, Rng};
 use foveate::envs::simple::SimpleEnv;
-use foveate::run::trust::WorldFlags;
+use foveate::jobs::{Evaluate, Train};
 use foveate::run::workers::Stop;
-use foveate::{
-    AGENTS, Action, AgentDescriptor, Evaluation, LoadedAgent, Observation, TrainOptions, WORLDS, World,
-    WorldDescriptor, train,
-};
+use foveate::{AGENTS, Action, AgentDescriptor, Observation, Player, WORLDS, WorldDescriptor, WorldSpec};
 
 /// A point on a line that must move to a target: 50 steps, each costs the remaining distance.
 #[derive(Clone, Default)]
@@ -62,17 +59,16 @@ impl SimplePolicy for Linear {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     WORLDS.register(WorldDescriptor::simple::<Line>("line", "move a point to a target"))?;
     AGENTS.register(AgentDescriptor::simple::<Linear>("linear", "one linear layer"))?;
-    let world = World::named("line");
-    let options = TrainOptions {
-        world: WorldFlags { id: Some("line".into()), ..WorldFlags::default() },
+    let job = Train {
+        world: WorldSpec::named("line"),
         steps: Some(120_000),
-        set: vec!["agent.name=linear".into(), "videos=false".into()],
-        runs: "runs".into(),
-        ..TrainOptions::default()
+        set: vec!["agent.name=linear".into()],
+        videos: Some(false),
+        ..Train::default()
     };
-    let run = train(options, &mut (), &Stop::default())?;
-    let best = LoadedAgent::load(Some(&run.folder), &world)?;
-    let mean = best.evaluate(&world, &Evaluation::default())?.summary.mean;
-    println!("linear: {} weights, {mean:.1} on 100 test episodes", best.file.params().len());
+    let run = job.run(&mut (), &Stop::default())?;
+    let best = Player::load(Some(&run.folder), &job.world)?;
+    let mean = Evaluate::default().run(&best, &Stop::default())?.summary.mean;
+    println!("linear: {} weights, {mean:.1} on 100 test episodes", best.agent()?.params().len());
     Ok(())
 }

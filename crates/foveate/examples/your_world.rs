@@ -10,9 +10,9 @@
 #![allow(clippy::print_stdout, reason = "the output of the example")]
 
 use foveate::core::{ActionSpace, EnvError, EnvSpec, ObservationSpace, Rng};
-use foveate::{
-    Action, Env, Evaluation, LoadedAgent, Observation, Seed, Step, WORLDS, World, WorldDescriptor,
-};
+use foveate::jobs::Evaluate;
+use foveate::run::workers::Stop;
+use foveate::{Action, Env, Observation, Player, Seed, Step, WORLDS, WorldDescriptor, WorldSpec};
 
 /// A point on a line that must move to a target: 50 steps, each costs the remaining distance.
 #[derive(Clone)]
@@ -68,9 +68,8 @@ impl Env for Line {
 #[allow(dead_code, reason = "train_it includes this file")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     WORLDS.register(descriptor())?;
-    let world = World::named("line");
-    let agent = LoadedAgent::load(Some("random-actions".as_ref()), &world)?;
-    let report = agent.evaluate(&world, &Evaluation::default())?;
+    let random = Player::load(Some("random-actions".as_ref()), &WorldSpec::named("line"))?;
+    let report = Evaluate::default().run(&random, &Stop::default())?;
     println!("line: random actions score {:.1} on average", report.summary.mean);
     Ok(())
 }

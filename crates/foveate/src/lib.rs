@@ -5,22 +5,21 @@
 //! configuration ([`PRESETS`]), and weights: a file, a run folder, `random`, or no name for the champion
 //! included in Foveate.
 //!
-//! * [`World`]: a requested world, built when it is first needed.
-//! * [`LoadedAgent`]: loaded weights with the world that they act in; [`LoadedAgent::evaluate`],
-//!   [`LoadedAgent::watch`], [`LoadedAgent::explain`].
-//! * [`train()`]: training by name, into a run folder.
+//! * [`WorldSpec`]: a world as a person asks for it; [`World`]: the same, built when it is first needed.
+//! * [`Player`]: an agent in its world; [`LoadedAgent`]: the same with the agent's file.
+//! * [`jobs`]: what can be done, a value each: evaluation, films, reports, robustness tests, training.
 //! * [`import()`]: imports published weights.
 //!
 //! Evaluate the champion in its world:
 //!
 //! ```
-//! use foveate::run::evaluate::Seeds;
-//! use foveate::{Evaluation, LoadedAgent, World};
+//! use foveate::jobs::Evaluate;
+//! use foveate::run::workers::Stop;
+//! use foveate::{Player, WorldSpec};
 //!
-//! let world = World::named("car-racing");
-//! let champion = LoadedAgent::champion(&world)?;
-//! let short = Evaluation { seeds: Seeds::Stream { seed: 1, episodes: 1 }, max_steps: Some(50), ..Evaluation::default() };
-//! let report = champion.evaluate(&world, &short)?;
+//! let champion = Player::load(None, &WorldSpec::named("car-racing"))?;
+//! let short = Evaluate { episodes: 1, max_steps: Some(50), ..Evaluate::default() };
+//! let report = short.run(&champion, &Stop::default())?;
 //! assert_eq!((report.lengths[0], &*report.weights), (50, "car-racing champion"));
 //! # Ok::<(), foveate::Error>(())
 //! ```
@@ -36,8 +35,9 @@
 //! browser interface.
 
 mod import;
+pub mod jobs;
 mod loaded;
-mod trained;
+mod player;
 mod world;
 
 pub use foveate_agents as agents;
@@ -55,13 +55,13 @@ pub use foveate_envs::registry::{EnvRequest, WorldDescriptor};
 pub use foveate_registry::compiler::hook as compile_models;
 pub use foveate_registry::{AGENTS, AgentDescriptor, PRESETS, Preset, SHIFTS, WORLDS, make};
 pub use foveate_run::RunError as Error;
+pub use foveate_run::trust::WorldSpec;
 pub use foveate_train::{LEARNERS, LearnerDescriptor};
 
 pub use import::{ImportRequest, Imported, Spread, import};
-pub use loaded::{
-    Evaluation, Explanation, Film, LoadedAgent, compare_explanations, each_variant, labels, load_all,
-};
-pub use trained::{TrainOptions, train, train_on};
+pub(crate) use loaded::labels_with_options;
+pub use loaded::{LoadedAgent, each_variant, labels};
+pub use player::Player;
 pub use world::World;
 
 /// The example of docs/rust.md, compiled and run as a doctest.

@@ -1,12 +1,12 @@
 //! A requested world.
 
-use std::cell::RefCell;
 use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foveate_core::{Env, EnvSpec};
 use foveate_envs::registry::EnvRequest;
 use foveate_run::RunError;
-use foveate_run::trust::{FileWorld, WorldFlags};
+use foveate_run::trust::{FileWorld, WorldSpec};
 use foveate_run::worlds;
 
 /// The requested world. The world recorded in a weight file can fill in what was not specified.
@@ -20,30 +20,30 @@ use foveate_run::worlds;
 /// # Ok::<(), foveate::Error>(())
 /// ```
 pub struct World {
-    flags: WorldFlags,
+    asked: WorldSpec,
     /// A world that was built and is not in use, with its request.
-    made: RefCell<Option<(EnvRequest, Box<dyn Env>)>>,
+    made: Mutex<Option<(EnvRequest, Box<dyn Env>)>>,
 }
 
 impl World {
-    /// The world that `flags` describe.
-    pub fn new(flags: WorldFlags) -> Self {
-        World { flags, made: RefCell::default() }
+    /// The world that `asked` describes.
+    pub fn new(asked: WorldSpec) -> Self {
+        World { asked, made: Mutex::default() }
     }
 
     /// The world called `name`, with default options.
     pub fn named(name: &str) -> Self {
-        World::new(WorldFlags { id: Some(name.to_owned()), ..WorldFlags::default() })
+        World::new(WorldSpec::named(name))
     }
 
-    /// The requested options.
-    pub const fn flags(&self) -> &WorldFlags {
-        &self.flags
+    /// What was asked for.
+    pub const fn asked(&self) -> &WorldSpec {
+        &self.asked
     }
 
     /// The request alone, without a weight file; without a name it is the default world.
     pub fn own(&self) -> EnvRequest {
-        self.flags.request()
+        self.asked.request()
     }
 
     /// The request, completed from `noted`, the world that the weights were made for.
@@ -51,7 +51,11 @@ impl World {
     /// # Errors
     /// When the weight file may not request that world, see [`FileWorld::accept`].
     pub fn request(&self, noted: Option<FileWorld>) -> Result<EnvRequest, RunError> {
-        noted.map_or_else(|| Ok(self.own()), |noted| noted.accept(&self.flags))
+        noted.map_or_else(|| Ok(self.own()), |noted| noted.accept(&self.asked))
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Option<(EnvRequest, Box<dyn Env>)>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Builds the world that `request` describes, or returns the instance kept by [`World::look`].
@@ -59,7 +63,7 @@ impl World {
     /// # Errors
     /// When it cannot be built.
     pub fn make(&self, request: &EnvRequest) -> Result<Box<dyn Env>, RunError> {
-        match self.made.take() {
+        match self.kept().take() {
             Some((made, env)) if made == *request => Ok(env),
             _ => worlds::make(request.clone()),
         }
@@ -84,15 +88,15 @@ impl World {
     ) -> Result<T, RunError> {
         let mut env = self.make(request)?;
         let found = find(&mut *env)?;
-        *self.made.borrow_mut() = Some((request.clone(), env));
+        *self.kept() = Some((request.clone(), env));
         Ok(found)
     }
 }
 
 impl fmt::Debug for World {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let made = self.made.borrow();
+        let made = self.kept();
         let made = made.as_ref().map(|(request, _)| request);
-        f.debug_struct("World").field("flags", &self.flags).field("made", &made).finish()
+        f.debug_struct("World").field("asked", &self.asked).field("made", &made).finish()
     }
 }

@@ -11,13 +11,10 @@ mod world;
 use std::path::Path;
 use std::sync::{Arc, Once};
 
+use foveate::jobs::{Evaluate, Explain, Train, Watch};
 use foveate::lab::{LabSetup, Session};
-use foveate::run::evaluate::Seeds;
-use foveate::run::trust::WorldFlags;
 use foveate::run::workers::Stop;
-use foveate::{
-    AGENTS, Evaluation, Explanation, Film, LEARNERS, LoadedAgent, TrainOptions, WORLDS, World, train,
-};
+use foveate::{AGENTS, LEARNERS, LoadedAgent, Player, WORLDS, World, WorldSpec};
 
 const WORLD: &str = "scratch-lamp";
 const AGENT: &str = "scratch-brightness";
@@ -32,8 +29,8 @@ fn register() {
     });
 }
 
-fn evaluation() -> Evaluation {
-    Evaluation { seeds: Seeds::Stream { seed: 1, episodes: 10 }, workers: 1, ..Evaluation::default() }
+fn evaluation() -> Evaluate {
+    Evaluate { episodes: 10, workers: 1, ..Evaluate::default() }
 }
 
 #[test]
@@ -48,7 +45,8 @@ fn they_are_listed_and_found_like_all_others() {
     let world = World::named(WORLD);
     let untrained = LoadedAgent::load(Some("random".as_ref()), &world).expect("it fits");
     assert_eq!(untrained.file.name(), "attention-agent");
-    assert_eq!(untrained.evaluate(&world, &evaluation()).expect("it acts").lengths, [20; 10]);
+    let report = evaluation().run(&untrained.into(), &Stop::default()).expect("it acts");
+    assert_eq!(report.lengths, [20; 10]);
     let mut unknown = world.own();
     unknown.options.insert("size".into(), "9".into());
     let said = foveate::make(&unknown).err().expect("no such option").to_string();
@@ -76,14 +74,14 @@ const CONFIG: &str = "
 fn trained(runs: &Path) -> std::path::PathBuf {
     let config = runs.join("scratch.toml");
     std::fs::write(&config, CONFIG).expect("writable");
-    let options = TrainOptions {
-        world: WorldFlags { id: Some(WORLD.into()), ..WorldFlags::default() },
+    let job = Train {
+        world: WorldSpec::named(WORLD),
         config: Some(config),
         runs: runs.to_path_buf(),
         name: Some("scratch".into()),
-        ..TrainOptions::default()
+        ..Train::default()
     };
-    train(options, &mut (), &Stop::default()).expect("it trains").folder
+    job.run(&mut (), &Stop::default()).expect("it trains").folder
 }
 
 #[test]
@@ -97,31 +95,30 @@ fn they_are_trained_judged_filmed_explained_and_shown_in_the_lab() {
         "defaults are written out: {kept}"
     );
     // No world is given: the run's weights record it.
-    let world = World::new(WorldFlags::default());
+    let world = World::new(WorldSpec::default());
     let trained = LoadedAgent::load(Some(&run), &world).expect("a run");
     assert_eq!((trained.file.name(), &*trained.world.id), (AGENT, WORLD));
-    let mean = |agent: &LoadedAgent| agent.evaluate(&world, &evaluation()).expect("it acts").summary.mean;
-    let lamp = World::named(WORLD);
-    let chance = LoadedAgent::load(Some("random-actions".as_ref()), &lamp).expect("it fits");
-    assert!(mean(&trained) > mean(&chance) + 3.0, "it learnt: {} against {}", mean(&trained), mean(&chance));
+    let stop = Stop::default();
+    let mean = |player: &Player| evaluation().run(player, &stop).expect("it acts").summary.mean;
+    let chance = Player::load(Some("random-actions".as_ref()), &WorldSpec::named(WORLD)).expect("it fits");
+    let player = Player::from(trained.clone());
+    assert!(mean(&player) > mean(&chance) + 3.0, "it learnt: {} against {}", mean(&player), mean(&chance));
 
     let picture = dir.path().join("look.png");
-    let film =
-        Film { seed: 1, episode: 0, steps: None, size: None, out: &picture, at: Some(5), effects: false };
-    trained.watch(&world, &film, &Stop::default(), &mut |_| {}).expect("it is filmed");
+    let film = Watch { out: picture.clone(), at: Some(5), effects: false, ..Watch::default() };
+    film.run(&player, &stop, &mut |_| {}).expect("it is filmed");
     assert!(picture.is_file());
 
     let out = dir.path().join("report");
-    let explanation = Explanation {
-        seed: 1,
+    let small = Explain {
+        out: out.clone(),
         episodes: 2,
         decisions: 4,
         untrained: 2,
-        max_steps: None,
         workers: 1,
-        out: &out,
+        ..Explain::default()
     };
-    trained.explain(&world, &explanation, &Stop::default(), &mut |_| {}).expect("it is explained");
+    small.run(&player, &stop, &mut |_| {}).expect("it is explained");
     assert!(out.join("index.html").is_file());
 
     let named = vec![(trained.file.clone(), "mine".to_owned())];

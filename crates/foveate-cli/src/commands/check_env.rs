@@ -2,10 +2,10 @@
 
 use anyhow::bail;
 use clap::Args;
+use foveate::run::command::key_value;
 use foveate::run::worlds::{Finding, Verdict, check_env};
 
 use crate::out;
-use crate::world_args::key_value;
 
 /// Check that an environment is deterministic and follows Gymnasium's API
 #[derive(Debug, Args)]

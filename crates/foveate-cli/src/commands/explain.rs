@@ -1,16 +1,15 @@
 //! `foveate explain`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::Args;
-use foveate::run::explain::{Progress, UNTRAINED};
+use foveate::run::explain::Progress;
 use foveate::run::interrupt::stop_on_ctrl_c;
-use foveate::{Explanation, compare_explanations};
+use foveate::{Player, jobs};
 
 use crate::out;
 use crate::weights_arg::WeightsArg;
-use crate::world_args::WorldArgs;
 
 /// Report what an agent attends to, and test whether its actions depend on it
 #[derive(Debug, Args)]
@@ -39,71 +38,44 @@ pub(crate) struct Explain {
     /// a row of its own
     #[arg(long)]
     compare: bool,
-    /// Untrained agents of each kind that go through the same measurement
-    #[arg(long, default_value_t = UNTRAINED, value_name = "N")]
-    untrained: usize,
-    /// The seed of the world's random stream; its first episode is the one shown
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Number of episodes
-    #[arg(long, default_value_t = 20)]
-    episodes: usize,
-    /// Tested decisions per episode
-    #[arg(long, default_value_t = 30, value_name = "N")]
-    decisions: usize,
-    /// Truncate episodes after this many steps
-    #[arg(long, value_name = "STEPS", alias = "steps")]
-    max_steps: Option<usize>,
-    /// Threads; 0 for one per core
-    #[arg(long, default_value_t = 0)]
-    workers: usize,
-    /// The folder to write; an older report there is replaced
-    #[arg(long, value_name = "FOLDER", default_value = "report")]
-    out: PathBuf,
+    #[command(flatten)]
+    job: jobs::Explain,
     /// Print the results as one JSON object
     #[arg(long)]
     json: bool,
-    #[command(flatten)]
-    world: WorldArgs,
 }
 
 impl Explain {
     /// Several agents side by side.
     fn compare(self) -> anyhow::Result<()> {
-        let world = self.world.world();
-        let names: Vec<PathBuf> =
-            self.weights.name().map(PathBuf::from).into_iter().chain(self.more).collect();
+        let names: Vec<&Path> =
+            self.weights.name().into_iter().chain(self.more.iter().map(|path| &**path)).collect();
+        let mut players = Player::load_all(&names, &self.job.world)?;
+        if names.is_empty() {
+            players[0].name = "champion".into();
+        }
         let stop = stop_on_ctrl_c()?;
         let ticker = out::ticker();
         ticker.count(&stop, "jobs");
-        let Explain { seed, episodes, decisions, max_steps, workers, ref out, untrained, .. } = self;
-        let how = Explanation { seed, episodes, decisions, untrained, max_steps, workers, out };
-        let compared = compare_explanations(&names, &world, &how, &stop, &mut |progress| {
-            ticker.set(vec![status(progress)]);
-        });
+        let compared = self.job.compare(&players, &stop, &mut |progress| ticker.set(vec![status(progress)]));
         drop(ticker);
         let compared = compared?;
         if self.json {
             return Ok(out::say_json(&serde_json::to_value(&compared).map_err(|error| anyhow!("{error}"))?)?);
         }
         out::say(&compared.to_string())?;
-        Ok(out::next(&[&format!("open {} in a browser", self.out.join("index.html").display())])?)
+        Ok(out::next(&[&format!("open {} in a browser", self.job.out.join("index.html").display())])?)
     }
 
     pub(crate) fn run(self) -> anyhow::Result<()> {
         if self.compare {
             return self.compare();
         }
-        let world = self.world.world();
-        let loaded = self.weights.load(&world)?;
+        let player = self.weights.player(&self.job.world)?;
         let stop = stop_on_ctrl_c()?;
         let ticker = out::ticker();
         ticker.count(&stop, "jobs");
-        let Explain { seed, episodes, decisions, max_steps, workers, ref out, untrained, .. } = self;
-        let how = Explanation { seed, episodes, decisions, untrained, max_steps, workers, out };
-        let report = loaded.explain(&world, &how, &stop, &mut |progress| {
-            ticker.set(vec![status(progress)]);
-        });
+        let report = self.job.run(&player, &stop, &mut |progress| ticker.set(vec![status(progress)]));
         drop(ticker);
         let report = report?;
         if self.json {
@@ -111,7 +83,7 @@ impl Explain {
         }
         let none = "one episode has no interval";
         out::say(&report.to_string().replace(none, &format!("{none}; raise --episodes")))?;
-        Ok(out::next(&[&format!("open {} in a browser", self.out.join("index.html").display())])?)
+        Ok(out::next(&[&format!("open {} in a browser", self.job.out.join("index.html").display())])?)
     }
 }
 

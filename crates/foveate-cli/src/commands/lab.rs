@@ -5,15 +5,14 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use clap::Args;
-use foveate::LoadedAgent;
 use foveate::lab::{Lab as LabServer, LabRequest, LabSetup, MAX_SESSIONS, Token};
 use foveate::run::browser;
 use foveate::run::interrupt::stop_on_ctrl_c;
 use foveate::run::weights::load_named;
+use foveate::{LoadedAgent, WorldSpec};
 
 use crate::out;
 use crate::weights_arg::WeightsArg;
-use crate::world_args::WorldArgs;
 
 /// Watch and disturb an agent live in the browser: shift the world, cover the picture, steer it yourself
 #[derive(Debug, Args)]
@@ -47,12 +46,12 @@ pub(crate) struct Lab {
     #[arg(long)]
     no_open: bool,
     #[command(flatten)]
-    world: WorldArgs,
+    world: WorldSpec,
 }
 
 impl Lab {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let LoadedAgent { file, source, world } = self.weights.load(&self.world.world())?;
+        let LoadedAgent { file, source, world } = self.weights.load(&self.world)?;
         let mut named = vec![(file, source)];
         if let Some(path) = &self.other {
             named.push(load_named(path)?);

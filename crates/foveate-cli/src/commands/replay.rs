@@ -4,14 +4,12 @@ use std::io::{self, BufRead, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use foveate::WorldSpec;
 use foveate::run::RunError;
 use foveate::run::atomic::AtomicFile;
 use foveate::run::failure::Failure;
 use foveate::run::replay::{End, recorded, replay};
-use foveate::run::trust::WorldFlags;
 use foveate::run::worlds;
-
-use crate::world_args::WorldArgs;
 
 /// Replay recorded actions and write a trace of the world
 #[derive(Debug, Args)]
@@ -45,20 +43,20 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["actions", "seed", "variants", "shifts"])]
     failure: Option<PathBuf>,
     #[command(flatten)]
-    world: WorldArgs,
+    world: WorldSpec,
 }
 
 impl Replay {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         if let Some(path) = &self.failure {
-            return failure(path, self.world.flags(), self.out.as_deref());
+            return failure(path, self.world, self.out.as_deref());
         }
         let (Some(actions), Some(out)) = (&self.actions, &self.out) else {
             anyhow::bail!(
                 "actions and a place for the trace are missing; give --actions FILE and --out FILE"
             );
         };
-        let mut env = worlds::make(self.world.world().own())?;
+        let mut env = worlds::make(self.world.request())?;
         let name = actions.display().to_string();
         let mut actions = open(actions)?;
         let played = written(out, |trace| replay(&mut *env, self.seed, &name, &mut *actions, trace))?;
@@ -73,7 +71,7 @@ impl Replay {
 }
 
 /// Repeats a failed rollout.
-fn failure(path: &Path, world: WorldFlags, out: Option<&Path>) -> anyhow::Result<()> {
+fn failure(path: &Path, world: WorldSpec, out: Option<&Path>) -> anyhow::Result<()> {
     let mut failure = Failure::read(path)?;
     failure.env.set_flags(world);
     if let Some(out) = out {

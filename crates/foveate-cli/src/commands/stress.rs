@@ -4,22 +4,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::Args;
-use foveate::envs::registry::EnvRequest;
-use foveate::load_all;
+use foveate::jobs::world_of;
 use foveate::run::RunError;
 use foveate::run::atomic;
-use foveate::run::folder::FolderHandle;
 use foveate::run::interrupt::stop_on_ctrl_c;
-use foveate::run::stress::{
-    Contender, Effort, Progress, SheetRequest, StressRequest, StressTable, conditions, fitting_shifts, looks,
-    plot, run, severities, sheet,
-};
+use foveate::run::stress::{Effort, Progress, SheetRequest, StressTable, looks, severities, sheet};
 use foveate::run::worlds;
+use foveate::{Player, jobs};
 use serde_json::{Value, json};
 
 use crate::help;
 use crate::out;
-use crate::world_args::WorldArgs;
 
 /// Evaluate agents in changed worlds: the generalisation table of the papers, and curves over the severity of shifts
 #[derive(Debug, Args)]
@@ -41,31 +36,8 @@ Examples:
 pub(crate) struct Stress {
     #[arg(value_name = "WEIGHTS|RUN", help = help::many_weights())]
     weights: Vec<PathBuf>,
-    /// Episodes per row
-    #[arg(long, default_value_t = 100)]
-    episodes: usize,
-    /// The seed of the world's random stream
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    #[arg(long = "variants", id = "variant_rows", value_name = "NAMES", default_value = "all", help = help::variants())]
-    variant_rows: String,
-    #[arg(long = "shifts", id = "shift_rows", value_name = "SHIFTS", default_value = "none", help = help::shift_rows())]
-    shift_rows: String,
-    /// Severities of shifts that have none, as in 1..5 or 1,3,5 [default: 1..5; for --sheet 1,3,5]
-    #[arg(long, value_name = "SEVERITIES")]
-    severities: Option<String>,
-    /// Switch the shifts on at this step of every episode [for --sheet: the step to show, default 150]
-    #[arg(long, value_name = "STEP")]
-    at: Option<u64>,
-    /// Threads; 0 for one per core
-    #[arg(long, default_value_t = 0)]
-    workers: usize,
-    /// Truncate episodes after this many steps
-    #[arg(long, value_name = "STEPS", alias = "steps")]
-    max_steps: Option<u64>,
-    /// A folder for table.md, table.csv, table.json, table.svg, severities.svg, and the finished rows
-    #[arg(long, value_name = "FOLDER")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    job: jobs::Stress,
     /// Print one JSON object with the return of every episode
     #[arg(long)]
     json: bool,
@@ -75,48 +47,31 @@ pub(crate) struct Stress {
     /// Evaluate nothing; draw a picture of one step (--at, default 150) in each of --variants
     #[arg(long, value_name = "FILE.png", conflicts_with_all = ["out", "json", "sheet", "shift_rows", "episodes"])]
     looks: Option<PathBuf>,
-    #[command(flatten)]
-    world: WorldArgs,
 }
 
 impl Stress {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let (agents, world) = load_all(&self.weights, &self.world.world())?;
+        let players = Player::load_all(&self.weights, &self.job.world)?;
+        let world = world_of(&players)?;
         if let Some(path) = &self.sheet {
-            return self.contact_sheet(&agents[0], &world, path);
+            return self.contact_sheet(&players[0], path);
         }
         if let Some(path) = &self.looks {
-            let (step, driver) = (self.step(), agents[0].tested.agent()?);
-            return save_picture(path, || looks(&world, &self.variant_rows, &*driver, self.seed, step));
+            let (step, driver) = (self.step(), players[0].agent()?);
+            return save_picture(path, || {
+                looks(world, &self.job.variant_rows, &*driver, self.job.seed, step)
+            });
         }
-        let levels = severities(self.severities.as_deref().unwrap_or("1..5"))?;
-        let conditions = conditions(&world, &self.variant_rows, &self.shift_rows, &levels, self.at)?;
-        if self.shift_rows.trim() == "all" {
-            let (_, others) = fitting_shifts(&worlds::shape(&world)?);
-            let names: Vec<&str> = others.iter().map(|info| info.name).collect();
-            if !names.is_empty() {
-                out::note(&format!("left out, as they do not fit {}: {}", world.id, names.join(", ")));
-            }
+        let names = self.job.left_out(world)?;
+        if !names.is_empty() {
+            out::note(&format!("left out, as they do not fit {}: {}", world.id, names.join(", ")));
         }
         let stop = stop_on_ctrl_c()?;
-        let request = StressRequest {
-            world,
-            agents,
-            conditions,
-            seed: self.seed,
-            episodes: self.episodes,
-            workers: self.workers,
-            max_steps: self.max_steps,
-            folder: self.out.as_deref(),
-        };
         let ticker = out::ticker();
         ticker.count(&stop, "episodes");
-        let result = run(&request, &stop, &mut |progress| ticker.set(vec![status(progress)]));
+        let result = self.job.run(&players, &stop, &mut |progress| ticker.set(vec![status(progress)]));
         drop(ticker);
         let (table, effort) = result?;
-        if let Some(folder) = &self.out {
-            write_all(&table, folder)?;
-        }
         let failed = table.failed().map_or(Ok(()), |why| Err(anyhow!("{why}")));
         if self.json {
             out::say_json(&as_json(&table, effort)?)?;
@@ -124,16 +79,16 @@ impl Stress {
         }
         out::say(table.markdown().trim_end())?;
         out::say(&format!("\n{}", cost(effort)))?;
-        if let Some(folder) = &self.out {
+        if let Some(folder) = &self.job.out {
             out::next(&[&format!("look at {} and the table beside it", folder.join("table.svg").display())])?;
         }
         failed
     }
 
-    fn contact_sheet(&self, agent: &Contender, world: &EnvRequest, path: &Path) -> anyhow::Result<()> {
-        let levels = severities(self.severities.as_deref().unwrap_or("1,3,5"))?;
-        let (env, driver) = (worlds::make(world.clone())?, agent.tested.agent()?);
-        let (seed, step) = (self.seed, self.step());
+    fn contact_sheet(&self, player: &Player, path: &Path) -> anyhow::Result<()> {
+        let levels = severities(self.job.severities.as_deref().unwrap_or("1,3,5"))?;
+        let (env, driver) = (worlds::make(player.world.clone())?, player.agent()?);
+        let (seed, step) = (self.job.seed, self.step());
         save_picture(path, || {
             sheet(&SheetRequest { env: &*env, agent: &*driver, seed, step, severities: &levels })
         })
@@ -141,7 +96,7 @@ impl Stress {
 
     /// The step of a picture.
     fn step(&self) -> usize {
-        usize::try_from(self.at.unwrap_or(150)).unwrap_or(usize::MAX)
+        usize::try_from(self.job.at.unwrap_or(150)).unwrap_or(usize::MAX)
     }
 }
 
@@ -159,19 +114,6 @@ fn save_picture(path: &Path, draw: impl FnOnce() -> Result<Vec<u8>, RunError>) -
 /// `row 13 of 86: champion, noise:3`
 fn status(Progress { done, of, agent, condition, .. }: Progress<'_>) -> String {
     out::one_line(&format!("row {} of {of}: {agent}, {condition}", done + 1))
-}
-
-/// Writes each file atomically.
-fn write_all(table: &StressTable, folder: &Path) -> anyhow::Result<()> {
-    let json = serde_json::to_string_pretty(table).map_err(|error| anyhow!("{error}"))? + "\n";
-    let folder = FolderHandle::open(folder)?;
-    folder.write("table.json", json)?;
-    folder.write("table.csv", table.csv())?;
-    folder.write("table.svg", plot::overview(table))?;
-    if let Some(curves) = plot::curves(table) {
-        folder.write("severities.svg", curves)?;
-    }
-    Ok(folder.write("table.md", table.markdown())?)
 }
 
 fn as_json(table: &StressTable, effort: Effort) -> anyhow::Result<Value> {

@@ -4,78 +4,39 @@ use std::io::{IsTerminal, stdout};
 use std::path::PathBuf;
 
 use clap::Args;
+use foveate::jobs;
 use foveate::run::cluster::Cluster;
+use foveate::run::command::Known;
 use foveate::run::interrupt::stop_on_ctrl_c;
 use foveate::run::suggest;
 use foveate::run::train::{ResumeRequest, TrainResult, resume_on};
-use foveate::run::trust::WorldFlags;
-use foveate::{TrainOptions, train_on};
 
 use crate::Clusters;
 use crate::help;
-use crate::known::Known;
 use crate::out;
 use crate::progress::{Reporter, Style};
-use crate::world_args::{OwnWorldArgs, TrustArg};
 
 /// Train an agent
 #[derive(Debug, Args)]
-#[command(after_help = after_help())]
+#[command(after_help = after_help(), mut_arg("env", |env| env.help("The world, as in other commands; the same as WORLD").conflicts_with("name_of_world")))]
 pub(crate) struct Train {
     /// The world; `foveate list` shows them [default: that of the configuration]
-    #[arg(value_name = "WORLD", value_parser = Known::WORLD, hide_possible_values = true)]
+    #[arg(id = "name_of_world", value_name = "WORLD", value_parser = Known::WORLD, hide_possible_values = true)]
     world: Option<String>,
-    /// The world, as in other commands; the same as WORLD
-    #[arg(long, value_name = "NAME", value_parser = Known::WORLD, hide_possible_values = true, conflicts_with = "world")]
-    env: Option<String>,
     /// Resume a run
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["world", "env", "steps", "preset", "config", "init", "teacher", "set", "seed", "name", "runs", "picture", "variants", "options", "env_args", "wrap"])]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["name_of_world", "env", "shifts", "steps", "preset", "config", "init", "teacher", "set", "seed", "name", "runs", "picture", "variants", "options", "env_args", "wrap"])]
     resume: Option<PathBuf>,
     /// Resume although configuration, build or log changed; about.json records it
     #[arg(long, requires = "resume")]
     allow_changes: bool,
-    #[arg(long, value_name = "NAME", value_parser = Known::PRESET, hide_possible_values = true, help = help::preset())]
-    preset: Option<String>,
-    /// A TOML file with what differs from the preset
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Training steps of the whole run; the stages of a configuration keep their shares [default: those of the configuration]
-    #[arg(long)]
-    steps: Option<u64>,
-    /// What the weights begin with: a weight file, a run or a champion, or `torch`, `he` or `zeros`
-    #[arg(long, value_name = "WEIGHTS|RUN")]
-    init: Option<String>,
-    /// The teacher, for presets that learn from one
-    #[arg(long, value_name = "WEIGHTS|RUN")]
-    teacher: Option<String>,
-    /// One key of the configuration; may be given several times
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
-    /// Seed of all randomness of the run [default: that of the configuration]
-    #[arg(long)]
-    seed: Option<u64>,
-    /// Threads; 0 for one per core [default: that of the configuration]
-    #[arg(long)]
-    workers: Option<usize>,
+    #[command(flatten)]
+    job: jobs::Train,
     /// Run the rollouts on a Ray cluster: `local`, or its address (docs/cluster.md)
     #[arg(long, value_name = "ADDRESS")]
     cluster: Option<String>,
-    /// Make no videos of evaluations [default: as the configuration says, which makes them]
-    #[arg(long)]
-    no_videos: bool,
-    /// Name of the run [default: the world's name, numbered]
-    #[arg(long)]
-    name: Option<String>,
-    /// The folder of all runs
-    #[arg(long, value_name = "FOLDER", default_value = "runs")]
-    runs: PathBuf,
     /// Print the log as it is written, one JSON object per line
     #[arg(long)]
     json: bool,
-    #[command(flatten)]
-    trust: TrustArg,
-    #[command(flatten)]
-    own_world: OwnWorldArgs,
 }
 
 fn after_help() -> String {
@@ -120,48 +81,18 @@ impl Train {
             suggest::missing_run(&folder)?;
             let request = ResumeRequest {
                 folder,
-                workers: self.workers,
-                videos: self.no_videos.then_some(false),
+                workers: self.job.workers,
+                videos: self.job.videos,
                 allow_changes: self.allow_changes,
-                trust: self.trust.into(),
+                trust: self.job.world.trust,
             };
             let outcome = resume_on(&request, cluster, &mut reporter, &stop)?;
             return finish(reporter, &outcome);
         }
-        let mut sets: Vec<String> =
-            self.init.map(|init| of_weights("init", &init, &NAMED)).into_iter().collect();
-        sets.extend(self.teacher.map(|teacher| of_weights("teacher", &teacher, &[])));
-        sets.extend(self.set);
-        sets.extend(self.seed.map(|seed| format!("seed={seed}")));
-        sets.extend(self.workers.map(|workers| format!("workers={workers}")));
-        sets.extend(self.no_videos.then(|| "videos=false".to_owned()));
-        let world =
-            WorldFlags { id: self.world.or(self.env), trust: self.trust.into(), ..self.own_world.flags() };
-        let options = TrainOptions {
-            world,
-            preset: self.preset,
-            config: self.config,
-            steps: self.steps,
-            set: sets,
-            runs: self.runs,
-            name: self.name,
-        };
-        let outcome = train_on(options, cluster, &mut reporter, &stop)?;
+        let mut job = self.job;
+        job.world.id = self.world.or(job.world.id);
+        let outcome = job.run_on(cluster, &mut reporter, &stop)?;
         finish(reporter, &outcome)
-    }
-}
-
-/// Weights to begin with that have a name; a file called like one is `./NAME`.
-const NAMED: [&str; 3] = ["torch", "he", "zeros"];
-
-/// The setting of the recipe's key that names weights.
-fn of_weights(key: &str, weights: &str, named: &[&str]) -> String {
-    // A text of JSON is one of TOML, too.
-    let text = serde_json::Value::from(weights);
-    if named.contains(&weights) {
-        format!("recipe.{key}={text}")
-    } else {
-        format!("recipe.{key}={{ weights = {text} }}")
     }
 }
 
@@ -183,19 +114,4 @@ fn finish(reporter: Reporter, outcome: &TrainResult) -> anyhow::Result<()> {
     }
     let state = if outcome.report.is_some() { "is finished" } else { "was stopped safely" };
     anyhow::bail!("{error}; the run itself {state}: {}", outcome.folder.display())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn weights_are_settings_of_the_recipe() {
-        assert_eq!(of_weights("init", "he", &NAMED), "recipe.init=\"he\"");
-        assert_eq!(of_weights("init", "./he", &NAMED), "recipe.init={ weights = \"./he\" }");
-        assert_eq!(
-            of_weights("teacher", "a \"b\\c.npz", &[]),
-            r#"recipe.teacher={ weights = "a \"b\\c.npz" }"#
-        );
-    }
 }

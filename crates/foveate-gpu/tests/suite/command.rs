@@ -6,11 +6,11 @@ use std::process::Command;
 
 use foveate_run::config::UserSettings;
 use foveate_run::fit;
-use foveate_run::trust::WorldFlags;
+use foveate_run::trust::WorldSpec;
 
 /// The configuration of a run in `empty-5x5`, with another world in its place.
 fn config(id: &str) -> String {
-    let flags = WorldFlags { id: Some("empty-5x5".into()), ..WorldFlags::default() };
+    let flags = WorldSpec { id: Some("empty-5x5".into()), ..WorldSpec::default() };
     let said = UserSettings::read(None, &[] as &[&str], &flags).expect("nothing");
     let mut config = fit::configure(Some("s3ta-door"), &said).expect("it fits").config;
     config.env.id = id.into();

@@ -86,57 +86,11 @@ def forked() -> None: ...
 def compile_models_with(command: list[str]) -> None: ...
 def compile_model(arguments: list[str]) -> None: ...
 def command(arguments: list[str], clusters: Callable[[str], _Cluster]) -> int: ...
-def evaluate(
-    who: Agent | _Functions,
-    world: _World,
-    seeds: tuple[int, int],
-    each: bool,
-    workers: int,
-    max_steps: int | None,
-    draw_actions: bool,
-    listener: _Listener,
-) -> str: ...
-def stress(
-    who: list[Agent | _Functions],
-    world: _World,
-    rows: tuple[str, str, str, int | None],
-    seed: int,
-    episodes: int,
-    workers: int,
-    max_steps: int | None,
-    listener: _Listener,
-) -> tuple[str, str, str, str | None]: ...
-def explain(
-    who: Agent | _Functions,
-    world: _World,
-    size: tuple[int, int, int, int],
-    max_steps: int | None,
-    workers: int,
-    out: _Path,
-    listener: _Listener,
-) -> str: ...
-def watch(
-    who: Agent | _Functions,
-    world: _World,
-    episode: tuple[int, int],
-    steps: int | None,
-    size: tuple[int, int] | None,
-    at: int | None,
-    effects: bool,
-    out: _Path,
-    listener: _Listener,
-) -> tuple[int, int, float, bool]: ...
-def train(
-    world: _World,
-    preset: str | None,
-    config: _Path | None,
-    steps: int | None,
-    set: list[str],
-    runs: _Path,
-    name: str | None,
-    cluster: _Cluster | None,
-    listener: _Listener,
-) -> tuple[str, bool]: ...
+def evaluate(who: Agent | _Functions, job: str, listener: _Listener) -> str: ...
+def stress(who: list[Agent | _Functions], job: str, listener: _Listener) -> tuple[str, str, str, str | None]: ...
+def explain(who: Agent | _Functions, job: str, listener: _Listener) -> str: ...
+def watch(who: Agent | _Functions, job: str, listener: _Listener) -> tuple[int, int, float, bool]: ...
+def train(job: str, cluster: _Cluster | None, listener: _Listener) -> tuple[str, bool]: ...
 def resume(
     folder: _Path, workers: int | None, trust: bool, allow_changes: bool, cluster: _Cluster | None, listener: _Listener
 ) -> tuple[str, bool]: ...

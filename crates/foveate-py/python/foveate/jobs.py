@@ -5,6 +5,9 @@ any function of yours from observation to action: see `evaluate`. ``world`` is t
 of Gymnasium that begins with ``foveate/``, or an environment of `foveate.envs`. ``picture``, ``variant``, ``shifts``, ``options`` and
 ``trust`` complete a name, as for `load`.
 
+The keywords of a function that are the command's flags, their documentation, and its ``job`` are written by a test from the fields of
+the crate's ``foveate::jobs``.
+
 While it runs, a function shows a line of progress in a notebook and on a terminal (``progress=True`` shows it everywhere, ``False``
 nowhere) and calls ``callback`` in the caller's thread with each event, a dict. Its ``"event"`` says what the other fields are:
 
@@ -62,13 +65,36 @@ Who = Agent | str | os.PathLike[str] | Policy | None
 Names = str | Iterable[str] | None
 
 
-def _whole(**numbers: Any) -> None:
-    """Raises `OptionError` for what is no whole number from 0 to 2^64 − 1, or ``None``."""
-    for name, number in numbers.items():
-        if number is None:
-            continue
-        if isinstance(number, (bool, np.bool_)) or not isinstance(number, (int, np.integer)) or not 0 <= number < 2**64:
-            raise OptionError(f"{name} is a whole number from 0 to {2**64 - 1}, not {number!r}")
+def _whole(name: str, number: Any) -> int | None:
+    """``number`` if it is a whole number from 0 to 2^64 − 1 or ``None``; `OptionError` otherwise."""
+    if number is None:
+        return None
+    if isinstance(number, (bool, np.bool_)) or not isinstance(number, (int, np.integer)) or not 0 <= number < 2**64:
+        raise OptionError(f"{name} is a whole number from 0 to {2**64 - 1}, not {number!r}")
+    return int(number)
+
+
+def _seeds(seeds: range | None) -> str | None:
+    if seeds is None:
+        return None
+    if seeds.step != 1 or len(seeds) == 0:
+        raise OptionError(f"seeds {seeds}; give a range of at least one seed, with step 1")
+    return f"{seeds.start}..{seeds.stop}"
+
+
+def _path(path: str | os.PathLike[str] | None) -> str | None:
+    return None if path is None else os.fspath(path)
+
+
+def _text(job: dict[str, Any]) -> str:
+    """A job as native code takes it: JSON."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, np.generic):
+            return value.item()
+        raise TypeError(f"{value!r} is of {type(value).__name__}, which no keyword takes")
+
+    return json.dumps(job, default=plain)
 
 
 def _described(
@@ -92,25 +118,21 @@ def _table(rows: list[dict[str, Any]]) -> Any:
     return pandas.DataFrame(rows)
 
 
-def _who(
-    who: Who,
-    world: Mapping[str, Any],
-    attention: Policy | None,
-    reset: Callable[[], Any] | None,
-    workers: int,
-) -> tuple[Any, int]:
-    """What native code takes, and on how many threads it may run."""
+def _who(who: Who, job: dict[str, Any], attention: Policy | None, reset: Callable[[], Any] | None) -> Any:
+    """What native code takes."""
     if isinstance(who, Agent):
-        return who._native, workers
+        return who._native
     if callable(who):
-        if world["world"] is None:
+        if job["world"]["world"] is None:
             raise OptionError("a function does not say in which world it acts; name one: world=\"car-racing\"")
         name = getattr(who, "__qualname__", None) or type(who).__name__
         # A function within a function is called by its own name.
         name = str(name).rpartition("<locals>.")[2]
-        # A function may keep a state of its own, so it plays one episode after the other.
-        return (who, attention, reset, name), 1
-    return _native.Agent(None if who is None else os.fspath(who), dict(world)), workers
+        if "workers" in job:
+            # A function may keep a state of its own, so it plays one episode after the other.
+            job["workers"] = 1
+        return who, attention, reset, name
+    return _native.Agent(None if who is None else os.fspath(who), job["world"])
 
 
 @dataclass(frozen=True)
@@ -169,8 +191,8 @@ def evaluate(
     episodes: int = 100,
     seed: int = 1,
     seeds: range | None = None,
-    max_steps: int | None = None,
     workers: int = 0,
+    max_steps: int | None = None,
     draw_actions: bool = False,
     attention: Policy | None = None,
     reset: Callable[[], Any] | None = None,
@@ -188,28 +210,32 @@ def evaluate(
         who: an `Agent`, what `load` takes, or a function from observation to action. A function gets the world's observation as an
             array (or a dict of arrays) that it may keep, and returns numbers, or the number of a choice.
         world: the world's name; a function needs one.
-        episodes: how many, from the random stream of ``seed``.
+        episodes: number of episodes.
+        seed: the seed of the world's random stream.
         seeds: one episode for each of these seeds instead, as ``env.reset(seed=…)`` gives it.
-        max_steps: truncates episodes.
-        workers: threads, 0 for one per core; a function always runs in one.
-        draw_actions: whether the agent draws its actions, as in training, instead of taking the most probable ones.
+        workers: threads; 0 for one per core.
+        max_steps: truncate episodes after this many steps.
+        draw_actions: draw the agent's actions, as in training, instead of taking the most probable ones; agents whose actions have
+            no probabilities act as before.
         attention: of a function: from observation to a map of what it attends to, ``[rows, columns]`` over a picture, or one number
             for each sensor.
         reset: of a function: called at the beginning of every episode.
 
     An exception of a function comes out as it is.
     """
-    _whole(episodes=episodes, seed=seed, max_steps=max_steps, workers=workers)
-    described = _described(world, picture, variant, shifts, options, trust)
-    native, workers = _who(who, described, attention, reset, workers)
-    which, each = ((seed, episodes), False)
-    if seeds is not None:
-        if seeds.step != 1 or len(seeds) == 0:
-            raise OptionError(f"seeds {seeds}; give a range of at least one seed, with step 1")
-        which, each = (seeds.start, len(seeds)), True
+    job = {
+        "episodes": _whole("episodes", episodes),
+        "seed": _whole("seed", seed),
+        "seeds": _seeds(seeds),
+        "workers": _whole("workers", workers),
+        "max_steps": _whole("max_steps", max_steps),
+        "draw_actions": draw_actions,
+        "world": _described(world, picture, variant, shifts, options, trust),
+    }
+    native = _who(who, job, attention, reset)
     tell, end = listener(callback, progress)
     try:
-        report = json.loads(_native.evaluate(native, described, which, each, workers, max_steps, draw_actions, tell))
+        report = json.loads(_native.evaluate(native, _text(job), tell))
     finally:
         end()
     interval = report.get("ci95")
@@ -262,14 +288,15 @@ def stress(
     who: Who | list[Who] = None,
     world: str | gymnasium.Env[Any, Any] | None = None,
     *,
-    variants: str = "all",
-    shift_rows: str = "none",
-    severities: str = "1..5",
-    at: int | None = None,
     episodes: int = 100,
     seed: int = 1,
-    max_steps: int | None = None,
+    variants: str = "all",
+    shift_rows: str = "none",
+    severities: str | None = None,
+    at: int | None = None,
     workers: int = 0,
+    max_steps: int | None = None,
+    out: str | os.PathLike[str] | None = None,
     reset: Callable[[], Any] | None = None,
     picture: str | None = None,
     variant: Names = None,
@@ -281,21 +308,38 @@ def stress(
 ) -> StressTable:
     """Evaluates agents or functions in changed worlds, on the same tracks: ``foveate stress``.
 
-    ``variants`` and ``shift_rows`` name the rows (``"all"``, ``"none"``, or names with commas), ``severities`` the severities of
-    shifts without one (1 to 5), ``at`` the step from which shifts apply. ``variant`` and ``shifts`` are active in every row.
+    Args:
+        who: as for `evaluate`, or several of these.
+        episodes: episodes per row.
+        seed: the seed of the world's random stream.
+        variants: variants of the world, separated by commas, a row each; all or none.
+        shift_rows: shifts and sets of shifts, separated by commas; all or none.
+        severities: severities of shifts that have none, as in 1..5 or 1,3,5.
+        at: switch the shifts on at this step of every episode.
+        workers: threads; 0 for one per core.
+        max_steps: truncate episodes after this many steps.
+        out: a folder for table.md, table.csv, table.json, table.svg, severities.svg, and the finished rows.
+        variant, shifts: active in every row.
 
     A row that ends with an error has that error in the table, and a `RuntimeWarning` says so; if no row has a result, the first error
     is raised.
     """
-    _whole(at=at, episodes=episodes, seed=seed, max_steps=max_steps, workers=workers)
-    described = _described(world, picture, variant, shifts, options, trust)
-    each = [_who(one, described, None, reset, workers) for one in (who if isinstance(who, list) else [who])]
-    workers = min((threads for _, threads in each), key=lambda threads: threads or np.inf, default=0)
-    rows = (variants, shift_rows, severities, at)
-    agents = [native for native, _ in each]
+    job = {
+        "episodes": _whole("episodes", episodes),
+        "seed": _whole("seed", seed),
+        "variant_rows": variants,
+        "shift_rows": shift_rows,
+        "severities": severities,
+        "at": _whole("at", at),
+        "workers": _whole("workers", workers),
+        "max_steps": _whole("max_steps", max_steps),
+        "out": _path(out),
+        "world": _described(world, picture, variant, shifts, options, trust),
+    }
+    agents = [_who(one, job, None, reset) for one in (who if isinstance(who, list) else [who])]
     tell, end = listener(callback, progress)
     try:
-        table, markdown, svg, failed = _native.stress(agents, described, rows, seed, episodes, workers, max_steps, tell)
+        table, markdown, svg, failed = _native.stress(agents, _text(job), tell)
     finally:
         end()
     if failed is not None:
@@ -332,13 +376,13 @@ def explain(
     who: Who = None,
     world: str | gymnasium.Env[Any, Any] | None = None,
     *,
-    out: str | os.PathLike[str] = "report",
-    episodes: int = 20,
-    decisions: int = 30,
     untrained: int = 20,
     seed: int = 1,
+    episodes: int = 20,
+    decisions: int = 30,
     max_steps: int | None = None,
     workers: int = 0,
+    out: str | os.PathLike[str] = "report",
     attention: Policy | None = None,
     reset: Callable[[], Any] | None = None,
     picture: str | None = None,
@@ -351,16 +395,33 @@ def explain(
 ) -> Report:
     """Writes the report of ``foveate explain`` into the folder ``out``.
 
+    Args:
+        who, world, attention, reset: as for `evaluate`.
+        untrained: untrained agents of each kind that go through the same measurement.
+        seed: the seed of the world's random stream; its first episode is the one shown.
+        episodes: number of episodes.
+        decisions: tested decisions per episode.
+        max_steps: truncate episodes after this many steps.
+        workers: threads; 0 for one per core.
+        out: the folder to write; an older report there is replaced.
+
     Of a function, ``attention`` is the claim that is tested; without it that is perturbation saliency. A function that keeps a state
     cannot be asked the same question twice: make it depend on its observation alone. It has no untrained ones to compare with.
     """
-    _whole(episodes=episodes, decisions=decisions, untrained=untrained, seed=seed, max_steps=max_steps, workers=workers)
-    described = _described(world, picture, variant, shifts, options, trust)
-    native, workers = _who(who, described, attention, reset, workers)
-    size = (seed, episodes, decisions, untrained)
+    job = {
+        "untrained": _whole("untrained", untrained),
+        "seed": _whole("seed", seed),
+        "episodes": _whole("episodes", episodes),
+        "decisions": _whole("decisions", decisions),
+        "max_steps": _whole("max_steps", max_steps),
+        "workers": _whole("workers", workers),
+        "out": _path(out),
+        "world": _described(world, picture, variant, shifts, options, trust),
+    }
+    native = _who(who, job, attention, reset)
     tell, end = listener(callback, progress)
     try:
-        report = json.loads(_native.explain(native, described, size, max_steps, workers, os.fspath(out), tell))
+        report = json.loads(_native.explain(native, _text(job), tell))
     finally:
         end()
     swaps = report.get("swaps") or {}
@@ -397,11 +458,11 @@ def watch(
     who: Who = None,
     world: str | gymnasium.Env[Any, Any] | None = None,
     *,
-    out: str | os.PathLike[str] | None = None,
     seed: int = 1,
     episode: int = 0,
     steps: int | None = None,
     size: tuple[int, int] | None = None,
+    out: str | os.PathLike[str] | None = None,
     at: int | None = None,
     effects: bool = True,
     attention: Policy | None = None,
@@ -416,16 +477,34 @@ def watch(
 ) -> Film:
     """Records an episode with the agent's attention: ``foveate watch``.
 
-    ``out`` ends in ``.mp4``, ``.gif`` or ``.png`` (the step ``at``); without it the film lies in a new temporary folder.
-    ``effects`` frames what is attended to by its measured effect on the action, where that can be measured.
+    Args:
+        who, world, attention, reset: as for `evaluate`.
+        seed: the seed of the world's random stream.
+        episode: number of the episode in that stream; 0 is the first.
+        steps: steps to record.
+        size: width and height in pixels, even.
+        out: the file; ``.mp4`` and ``.gif`` are videos, ``.png`` is a picture of one step.
+        at: for a picture: the step it shows; 0 is the reset.
+        effects: frame what the agent attends to by its measured effect on the action, where that can be measured.
+
+    Without ``out`` the film lies in a new temporary folder.
     """
-    _whole(seed=seed, episode=episode, steps=steps, at=at)
-    described = _described(world, picture, variant, shifts, options, trust)
-    native, _ = _who(who, described, attention, reset, 1)
+    job = {
+        "seed": _whole("seed", seed),
+        "episode": _whole("episode", episode),
+        "steps": _whole("steps", steps),
+        "size": size,
+        "out": _path(out),
+        "at": _whole("at", at),
+        "effects": effects,
+        "world": _described(world, picture, variant, shifts, options, trust),
+    }
+    native = _who(who, job, attention, reset)
     file = Path(tempfile.mkdtemp(prefix="foveate-"), "drive.mp4") if out is None else Path(out)
+    job["out"] = os.fspath(file)
     tell, end = listener(callback, progress)
     try:
-        made = _native.watch(native, described, (seed, episode), steps, size, at, effects, os.fspath(file), tell)
+        made = _native.watch(native, _text(job), tell)
     finally:
         end()
     return Film(file, *made)
@@ -469,13 +548,15 @@ def train(
     *,
     preset: str | None = None,
     config: str | os.PathLike[str] | None = None,
+    steps: int | None = None,
+    init: str | None = None,
+    teacher: str | None = None,
     set: Mapping[str, Any] | None = None,  # noqa: A002, the command's name
     seed: int | None = None,
-    steps: int | None = None,
     workers: int | None = None,
     videos: bool | None = None,
-    runs: str | os.PathLike[str] = "runs",
     name: str | None = None,
+    runs: str | os.PathLike[str] = "runs",
     cluster: Any = None,
     picture: str | None = None,
     variant: Names = None,
@@ -489,30 +570,42 @@ def train(
 
     Args:
         world: its name.
-        preset, config: the preset to start from, and a TOML file with what differs from it.
+        preset: the preset to start from; other settings override it.
+        config: a TOML file with what differs from the preset.
+        steps: training steps of the whole run; the stages of a configuration keep their shares.
+        init: what the weights begin with: a weight file, a run or a champion, or ``torch``, ``he`` or ``zeros``.
+        teacher: the teacher, for presets that learn from one.
         set: keys of the configuration with their values: ``{"recipe.stage.0.sigma": 0.05}``. A value is a bool, a number, a string, or
             a list or dict of these.
-        seed: of the run.
-        steps: training steps of the whole run; its stages keep their shares.
-        workers: threads that run episodes; one for each core by default.
-        videos: whether evaluations write films.
-        runs, name: the folder of all runs, and the name of this one in it.
+        seed: seed of all randomness of the run.
+        workers: threads; 0 for one per core.
+        videos: make videos of evaluations.
+        name: name of the run.
+        runs: the folder of all runs.
         cluster: runs the rollouts elsewhere: a `foveate.ray.RayCluster`; the run's files are the same, to the bit.
 
     Ctrl-C stops safely; `resume` goes on.
     """
-    _whole(seed=seed, steps=steps, workers=workers)
-    described = _described(world, picture, variant, shifts, options, trust)
-    own = {"seed": seed, "workers": workers, "videos": videos}
-    for key, value in own.items():
+    for key, value in {"seed": seed, "workers": workers, "videos": videos}.items():
         if value is not None and key in (set or {}):
             raise OptionError(f"{key} is given twice: {key}={value!r} and set={{{key!r}: …}}; leave one out")
-    changes = [f"{key}={_toml(value, key)}" for key, value in (set or {}).items()]
-    changes += [f"{key}={_toml(value, key)}" for key, value in own.items() if value is not None]
-    config = None if config is None else os.fspath(config)
+    job = {
+        "preset": preset,
+        "config": _path(config),
+        "steps": _whole("steps", steps),
+        "init": init,
+        "teacher": teacher,
+        "set": [f"{key}={_toml(value, key)}" for key, value in (set or {}).items()],
+        "seed": _whole("seed", seed),
+        "workers": _whole("workers", workers),
+        "videos": videos,
+        "name": name,
+        "runs": _path(runs),
+        "world": _described(world, picture, variant, shifts, options, trust),
+    }
     tell, end = listener(callback, progress)
     try:
-        folder, finished = _native.train(described, preset, config, steps, changes, os.fspath(runs), name, cluster, tell)
+        folder, finished = _native.train(_text(job), cluster, tell)
     finally:
         end()
     return Run(Path(folder), finished)
@@ -558,7 +651,7 @@ def resume(
     ``workers`` and ``cluster`` may differ from those before; ``trust`` is needed for worlds that run code of yours, ``allow_changes``
     when configuration, build or log changed.
     """
-    _whole(workers=workers)
+    workers = _whole("workers", workers)
     path = folder.folder if isinstance(folder, Run) else folder
     tell, end = listener(callback, progress)
     try:

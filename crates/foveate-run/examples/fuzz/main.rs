@@ -29,7 +29,7 @@ use foveate_run::fit;
 use foveate_run::pictures;
 use foveate_run::tensors::TensorFile;
 use foveate_run::train::{self, ResumeRequest, TrainRequest};
-use foveate_run::trust::WorldFlags;
+use foveate_run::trust::WorldSpec;
 use foveate_run::workers::Stop;
 use foveate_train::{LEARNERS, LearnerDescriptor, LearnsFrom};
 use sha2::{Digest, Sha256};
@@ -326,7 +326,7 @@ fn checkpoints(folder: &Path) -> Vec<Vec<u8>> {
             "recipe.max_steps=5".to_owned(),
             format!("recipe.stage=[{{ name = \"only\", steps = 100000, {round} }}]"),
         ];
-        let said = UserSettings::read(None, &sets, &WorldFlags::default())?;
+        let said = UserSettings::read(None, &sets, &WorldSpec::default())?;
         let fit::Configured { config, .. } = fit::configure(Some(preset), &said)?;
         let request = TrainRequest { config, runs: folder.to_path_buf(), name: Some(format!("run-{i}")) };
         // The run is asked to stop when its first line is in the log.

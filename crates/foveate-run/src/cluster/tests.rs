@@ -6,7 +6,6 @@ use foveate_train::Teacher;
 
 use super::*;
 use crate::train::{ResumeRequest, TrainRequest, resume, resume_on, run, run_on};
-use crate::trust::Trust;
 use crate::worlds;
 
 /// Machines that answer in another order, twice, and lose work on the way.
@@ -166,11 +165,8 @@ fn a_run_on_a_cluster_is_the_run_of_one_machine() {
     assert!(outcome(&there.expect("it trains").folder) == expect, "the same bits");
 
     // Stopped on the cluster, resumed on this machine, stopped, and ended on a cluster.
-    let resumed = |folder: &Path| ResumeRequest {
-        folder: folder.into(),
-        trust: Trust::default(),
-        ..ResumeRequest::default()
-    };
+    let resumed =
+        |folder: &Path| ResumeRequest { folder: folder.into(), trust: false, ..ResumeRequest::default() };
     let stop = Stop::default();
     let unreliable = Unreliable { stop_after: Some((9, stop.clone())), ..Unreliable::default() };
     let stopped =

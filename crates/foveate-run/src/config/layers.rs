@@ -14,7 +14,7 @@ use super::{EnvSection, Origin, TrainConfig, section_of, texts};
 use crate::error::RunError;
 use crate::folder::FolderHandle;
 use crate::initial;
-use crate::trust::WorldFlags;
+use crate::trust::{WorldOptions, WorldSpec};
 
 /// Larger files are refused.
 const MAX_FILE: u64 = 1 << 20;
@@ -29,7 +29,7 @@ pub struct UserSettings {
     /// The file.
     file: Option<String>,
     /// The world's flags of the command line.
-    flags: WorldFlags,
+    flags: WorldSpec,
 }
 
 impl UserSettings {
@@ -37,7 +37,7 @@ impl UserSettings {
     ///
     /// # Errors
     /// When the file cannot be read or is not TOML, or an entry of `sets` is not `key=value`.
-    pub fn read(file: Option<&Path>, sets: &[impl AsRef<str>], flags: &WorldFlags) -> Result<Self, RunError> {
+    pub fn read(file: Option<&Path>, sets: &[impl AsRef<str>], flags: &WorldSpec) -> Result<Self, RunError> {
         let mut layers = vec![];
         let file = file.map(|path| path.display().to_string()).zip(file);
         if let Some((name, path)) = &file {
@@ -60,10 +60,10 @@ impl UserSettings {
         let env = command_line.get("env").and_then(Value::as_table);
         let text = |key: &str| env?.get(key)?.as_str().map(str::to_owned);
         let options = env.and_then(|env| env.get("options")?.as_table());
-        let flags = WorldFlags {
+        let flags = WorldSpec {
             id: text("id"),
             picture: text("picture"),
-            options: options.map(texts).unwrap_or_default(),
+            options: WorldOptions(options.map(texts).unwrap_or_default()),
             ..flags.clone()
         };
         Ok(UserSettings { from: from.join(" and "), layers, file, flags })
@@ -287,7 +287,7 @@ impl Layer {
     }
 
     /// The world's flags.
-    fn of_flags(flags: &WorldFlags) -> Self {
+    fn of_flags(flags: &WorldSpec) -> Self {
         let mut layer = Layer::default();
         let mut set = |path: &[&str], value: Value| {
             let path = path.iter().map(|&key| key.to_owned()).collect();

@@ -140,15 +140,16 @@ fn flags_of_the_world_lie_on_top_of_everything() {
     let path = dir.path().join("mine.toml");
     let text = "[env]\nid = \"a\"\npicture = \"b\"\n[env.options]\nx = 1\ny = 2\n";
     std::fs::write(&path, text).expect("writable");
-    let world = WorldFlags {
+    let world = WorldSpec {
         id: Some("gym:X-v0".into()),
         picture: Some("render".into()),
         variants: vec!["bar".into()],
         options: [("y", "3"), ("arg.gravity", "9.5"), ("wrap", "grey")]
             .map(|(name, value)| (name.into(), value.into()))
-            .into(),
-        trust: Trust::AnyWorld,
-        ..WorldFlags::default()
+            .into_iter()
+            .collect(),
+        trust: true,
+        ..WorldSpec::default()
     };
     let said = UserSettings::read(Some(&path), &["env.picture=c"], &world).expect("right");
     assert_eq!(said.world().as_deref(), Some("gym:X-v0"));
@@ -157,7 +158,7 @@ fn flags_of_the_world_lie_on_top_of_everything() {
     assert_eq!(request.variants, ["bar"]);
     let options: Vec<_> = request.options.iter().map(|(name, value)| format!("{name}={value}")).collect();
     assert_eq!(options, ["arg.gravity=9.5", "wrap=grey", "x=1", "y=3"]);
-    let silent = UserSettings::read(Some(&path), &NO_SETS, &WorldFlags::default()).expect("right");
+    let silent = UserSettings::read(Some(&path), &NO_SETS, &WorldSpec::default()).expect("right");
     assert_eq!(silent.world().as_deref(), Some("a"));
 }
 
@@ -289,7 +290,8 @@ fn a_table_or_a_list_that_is_given_replaces_the_one_below_it() {
         "agent.config.convolutions.1.filters=3",
     ]);
     assert_eq!(first, "[{ filters = 2, size = 3, stride = 1 }, { filters = 3, size = 4, stride = 2 }]");
-    let world = WorldFlags { options: [("y".into(), "3".into())].into(), ..WorldFlags::default() };
+    let world =
+        WorldSpec { options: [("y".into(), "3".into())].into_iter().collect(), ..WorldSpec::default() };
     let said = UserSettings::read(None, &["env.options={x=1}"], &world).expect("right");
     assert_eq!(said.section("env")["options"].to_string(), "{ x = 1, y = \"3\" }");
 }
@@ -331,7 +333,7 @@ fn files_of_options_are_stored_with_their_whole_paths() {
     // The folder of this crate is the current one.
     let stored = |data: &str| {
         let set = ["env.id=digits".to_owned(), format!("env.options.data={data:?}")];
-        let config = UserSettings::read(None, &set, &WorldFlags::default())
+        let config = UserSettings::read(None, &set, &WorldSpec::default())
             .expect("settings")
             .config("digits", Table::new());
         config.expect("a configuration").env.options["data"].as_str().expect("text").to_owned()

@@ -567,7 +567,7 @@ fn the_sheet_shows_every_shift() {
 fn small_returns_have_three_digits() {
     let (file, source) = champion("door-key-5x5").expect("it is built in");
     let noted = file.world("champion").expect("its world is known");
-    let world = noted.accept(&crate::trust::WorldFlags::default()).expect("a native world");
+    let world = noted.accept(&crate::trust::WorldSpec::default()).expect("a native world");
     let request = StressRequest {
         conditions: conditions(&world, "none", "sticky", &[3.0], None).expect("good rows"),
         agents: vec![Contender { name: "a".into(), tested: Tested::File(file), source }],

@@ -282,7 +282,7 @@ fn the_real_parts_fit_together() {
 fn every_preset_of_a_task_of_control_starts() {
     use crate::config::UserSettings;
     use crate::fit::{configure, presets_without_expert};
-    use crate::trust::WorldFlags;
+    use crate::trust::WorldSpec;
 
     let Some(python) = foveate_toy::needs::worlds_python() else { return };
     let environment = Path::new(&python).ancestors().nth(2).expect("an environment").display().to_string();
@@ -293,7 +293,7 @@ fn every_preset_of_a_task_of_control_starts() {
         let configured = |preset: &str, sets: &[&str]| {
             let always = [format!("env.id={}", world.name), format!("env.options.library={environment:?}")];
             let sets: Vec<&str> = always.iter().map(String::as_str).chain(sets.iter().copied()).collect();
-            let said = UserSettings::read(None, &sets, &WorldFlags::default()).expect("good settings");
+            let said = UserSettings::read(None, &sets, &WorldSpec::default()).expect("good settings");
             configure(Some(preset), &said)
                 .unwrap_or_else(|error| panic!("{} {preset}: {error}", world.name))
                 .config

@@ -16,8 +16,8 @@ fn pairs(options: &[(&str, &str)]) -> BTreeMap<String, String> {
     options.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-fn named(id: &str, options: &[(&str, &str)]) -> WorldFlags {
-    WorldFlags { id: Some(id.into()), options: pairs(options), ..WorldFlags::default() }
+fn named(id: &str, options: &[(&str, &str)]) -> WorldSpec {
+    WorldSpec { id: Some(id.into()), options: WorldOptions(pairs(options)), ..WorldSpec::default() }
 }
 
 /// Options that select no code and open no file.
@@ -43,7 +43,7 @@ const NATIVE: [&str; 14] = [
 
 #[test]
 fn files_may_name_native_worlds_alone() {
-    let nothing = WorldFlags::default();
+    let nothing = WorldSpec::default();
     for name in NATIVE {
         assert!(is_native(name));
         let request = asked(name, &[("wrap", "grey")]).accept(&nothing).expect("a native one");
@@ -77,7 +77,7 @@ fn files_may_name_native_worlds_alone() {
             && said.contains("add the setting `world gym:X-v0`"),
         "{said}"
     );
-    let trust = WorldFlags { trust: Trust::AnyWorld, ..WorldFlags::default() };
+    let trust = WorldSpec { trust: true, ..WorldSpec::default() };
     assert_eq!(
         asked("gym:X-v0", &[("path", ".")]).accept(&trust).expect("trusted").options,
         pairs(&[("path", ".")])
@@ -122,17 +122,17 @@ fn the_settings_that_name_the_world_are_given() {
         ]),
         ..EnvRequest::default()
     };
-    let said = |world: &EnvRequest, flags: &WorldFlags| {
+    let said = |world: &EnvRequest, flags: &WorldSpec| {
         FileWorld::new(world.clone(), "f").accept(flags).expect_err("it may run code").to_string()
     };
     let all = r"add the settings `world gym:X-v0, picture render, argument lap=0.9, option gym_wrapper=a.B('x'), option path=/a b, wrap grey+stack:3` yourself, or the setting `trust-world`";
-    assert!(said(&world, &WorldFlags::default()).contains(all), "{}", said(&world, &WorldFlags::default()));
+    assert!(said(&world, &WorldSpec::default()).contains(all), "{}", said(&world, &WorldSpec::default()));
     let some = named("gym:X-v0", &[("path", "/a b"), ("arg.lap", "0.9"), ("wrap", "grey+stack:3")]);
     assert!(
         said(&world, &some)
             .contains("add the settings `picture render, option gym_wrapper=a.B('x')` yourself")
     );
-    let no = WorldFlags { only_of_file: true, ..WorldFlags::default() };
+    let no = WorldSpec { only_of_file: true, ..WorldSpec::default() };
     let trust = "if you trust it, add the setting `trust-world` to take it as it stands";
     assert!(said(&world, &no).ends_with(trust));
     // Unreadable values are not printed in hints, and long ones are truncated.
@@ -140,7 +140,7 @@ fn the_settings_that_name_the_world_are_given() {
         [("a\nb", "a\\nb"), ("\u{202e}x", "\\u{202e}x"), (&*"x".repeat(100_000), "xxx… (1000")]
     {
         let text =
-            said(&EnvRequest { options: pairs(&[("path", value)]), ..world.clone() }, &WorldFlags::default());
+            said(&EnvRequest { options: pairs(&[("path", value)]), ..world.clone() }, &WorldSpec::default());
         assert!(text.contains(shows) && text.ends_with(trust) && text.len() < 1000, "{text}");
     }
 }
@@ -182,7 +182,7 @@ proptest! {
         let world = serde_json::json!({ "id": id, "picture": picture, "variants": [], "options": options }).to_string();
         let file = AgentFile::new("random-actions", &serde_json::json!({}), vec![]).expect("an agent");
         if let Some(world) = file.note("world", world).world("a file") {
-            if let Ok(request) = world.clone().accept(&WorldFlags::default()) {
+            if let Ok(request) = world.clone().accept(&WorldSpec::default()) {
                 prop_assert!(is_native(&request.id), "{request:?}");
             }
             // If the command line names it, no option that could select code is accepted.
