@@ -36,7 +36,8 @@ impl Source {
         let code = String::from_utf8(code).expect("blanks are ASCII");
         let texts =
             texts.into_iter().filter(|(at, _)| !tests.iter().any(|(start, end)| (start..end).contains(&at)));
-        let texts = texts.map(|(at, text)| (line_of(&code, at), text)).collect();
+        let line_of = lines(&code);
+        let texts = texts.map(|(at, text)| (line_of(at), text)).collect();
         Source { of: of.to_owned(), path: path.to_owned(), code, texts }
     }
 
@@ -66,12 +67,14 @@ impl Source {
                 at += 1;
             }
         }
-        found.into_iter().map(|(at, path)| (line_of(&self.code, at), path)).collect()
+        let line_of = lines(&self.code);
+        found.into_iter().map(|(at, path)| (line_of(at), path)).collect()
     }
 
     /// Every macro that the code calls, every method, and every keyword or name, with its line.
     pub(crate) fn words(&self) -> Vec<(usize, Word<'_>)> {
         let tokens = tokens(&self.code);
+        let line_of = lines(&self.code);
         let mut found = Vec::new();
         for (at, (place, token)) in tokens.iter().enumerate() {
             if !is_name(token) {
@@ -86,7 +89,7 @@ impl Source {
                 (Some("."), Some("(" | "::")) => Word::Method(token),
                 _ => Word::Name(token),
             };
-            found.push((line_of(&self.code, *place), word));
+            found.push((line_of(*place), word));
         }
         found
     }
@@ -368,6 +371,8 @@ fn use_tree<'a>(
     at
 }
 
-fn line_of(code: &str, at: usize) -> usize {
-    code[..at].matches('\n').count() + 1
+/// The line of each place in `code`, from 1.
+fn lines(code: &str) -> impl Fn(usize) -> usize + use<> {
+    let ends: Vec<usize> = code.match_indices('\n').map(|(at, _)| at).collect();
+    move |at| ends.partition_point(|end| *end < at) + 1
 }
