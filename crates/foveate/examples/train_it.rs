@@ -9,12 +9,9 @@
 
 #![allow(clippy::print_stdout, reason = "the output of the example")]
 
-use foveate::agents::simple::SimplePolicy;
-use foveate::core::{ActionSpace, EnvSpec, ObservationSpace, Rng};
-use foveate::envs::simple::SimpleEnv;
 use foveate::jobs::{Evaluate, Train};
-use foveate::run::workers::Stop;
-use foveate::{AGENTS, Action, AgentDescriptor, Observation, Player, WORLDS, WorldDescriptor, WorldSpec};
+use foveate::simple::*;
+use foveate::{Player, Stop, WorldSpec};
 
 /// A point on a line that must move to a target: 50 steps, each costs the remaining distance.
 #[derive(Clone, Default)]
@@ -62,8 +59,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let job = Train {
         world: WorldSpec::named("line"),
         steps: Some(120_000),
-        set: vec!["agent.name=linear".into()],
-        videos: Some(false),
+        set: vec!["agent.name=linear".into(), "videos=false".into()],
         ..Train::default()
     };
     let run = job.run(&mut (), &Stop::default())?;

@@ -56,6 +56,7 @@ pub use foveate_registry::compiler::hook as compile_models;
 pub use foveate_registry::{AGENTS, AgentDescriptor, PRESETS, Preset, SHIFTS, WORLDS, make};
 pub use foveate_run::RunError as Error;
 pub use foveate_run::trust::WorldSpec;
+pub use foveate_run::workers::Stop;
 pub use foveate_train::{LEARNERS, LearnerDescriptor};
 
 pub use import::{ImportRequest, Imported, Spread, import};
@@ -63,6 +64,16 @@ pub(crate) use loaded::labels_with_options;
 pub use loaded::{LoadedAgent, each_variant, labels};
 pub use player::Player;
 pub use world::World;
+
+/// What a world and an agent of one's own are written with: `use foveate::simple::*`.
+pub mod simple {
+    pub use foveate_agents::AgentDescriptor;
+    pub use foveate_agents::simple::SimplePolicy;
+    pub use foveate_core::{Action, ActionSpace, EnvSpec, Observation, ObservationSpace, Rng};
+    pub use foveate_envs::registry::WorldDescriptor;
+    pub use foveate_envs::simple::SimpleEnv;
+    pub use foveate_registry::{AGENTS, WORLDS};
+}
 
 /// The example of docs/rust.md, compiled and run as a doctest.
 #[cfg(doctest)]

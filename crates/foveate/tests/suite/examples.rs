@@ -76,6 +76,8 @@ fn examples_are_short_and_explained() {
     let mut ladder = LADDER;
     ladder.sort_unstable();
     assert_eq!(found, ladder, "every example is one of the ladder");
+    let whole = source("train_it").lines().count();
+    assert!(whole <= 70, "a world, an agent and their training take {whole} lines, at most 70");
     for name in LADDER {
         let source = source(name);
         let lines = lines_of_code(&source);
