@@ -14,10 +14,15 @@ use sources::{Source, of_crate, root};
 const LARGEST_CIRCLE: usize = 6;
 
 /// The most methods that a type must write to fulfil a contract; capabilities have defaults.
-const CONTRACTS: [(&str, &str, usize); 4] = [
+const CONTRACTS: [(&str, &str, usize); 9] = [
     ("foveate-core", "Env", 6),
     ("foveate-core", "Policy", 6),
     ("foveate-core", "Learner", 6),
+    ("foveate-core", "Model", 6),
+    ("foveate-core", "Outputs", 6),
+    ("foveate-core", "Student", 6),
+    ("foveate-core", "GradientParts", 6),
+    ("foveate-train", "Method", 6),
     ("foveate-agents", "AgentConfig", 6),
 ];
 

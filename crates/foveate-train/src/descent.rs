@@ -4,8 +4,6 @@ use foveate_core::{LearnError, Model, Seed, StateDict, StateReader, Tensor};
 use foveate_evolve::first_out_of_range;
 use foveate_learn::{Clip, Optimizer, OptimizerConfig, optimizer};
 
-use crate::learning::rounded;
-
 /// Weights, and the optimiser that moves them against gradients.
 #[derive(Clone)]
 pub struct Descent {
@@ -332,6 +330,11 @@ pub(crate) fn f32s(saved: StateReader<'_>, name: &str, due: usize) -> Result<Vec
         return Err(LearnError::BadState { why });
     }
     Ok(numbers.to_vec())
+}
+
+/// The weights in single precision. Adding 0 makes a negative zero positive.
+pub(crate) fn rounded(weights: &[f64]) -> Vec<f32> {
+    weights.iter().map(|&weight| (weight + 0.0) as f32).collect()
 }
 
 fn widened(params: &[f32]) -> Vec<f64> {

@@ -29,9 +29,11 @@ use toml::Table;
 
 use self::replay::{Entry, MOST as MOST_REPLAY, Replay};
 use crate::descent::{Descent, f32s};
+use crate::descriptor::{
+    JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom, parse,
+};
 use crate::evolution::vectors;
-use crate::fingerprint::Order;
-use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
+use crate::fingerprint::SettingsOrder;
 use crate::learning::{Learning, Measures, Method, Round, add, check_unroll, transitions};
 use crate::ppo::is_whole;
 
@@ -41,11 +43,7 @@ pub(crate) const DESCRIPTOR: LearnerDescriptor = LearnerDescriptor {
     summary: "deep Q-learning: the values of actions learn from a replay buffer, by gradients; no evolution",
     learns_from: LearnsFrom::Values,
     schedulable: true,
-    parse: |_, table| {
-        let config: DqnConfig =
-            table.clone().try_into().map_err(|error: toml::de::Error| error.message().trim().to_owned())?;
-        Ok(Box::new(config))
-    },
+    parse: parse::<DqnConfig>,
 };
 
 /// Which action's value, in the target network, counts for the state after a step.
@@ -162,29 +160,11 @@ const UNROLL: usize = 1 << 20;
 const LEAST_PRIORITY: f64 = 1e-6;
 const NEEDS: &str = "dqn needs an agent that values its actions, such as relational; this one does not";
 
-/// See [`Order`].
-const ORDER: Order = Order {
-    always: &[
-        "n_step",
-        "target",
-        "batch",
-        "steps_per_update",
-        "first",
-        "capacity",
-        "capacity_bytes",
-        "rewarding_copies",
-        "bootstrap_truncated",
-        "loss",
-        "epsilon",
-        "discount",
-        "target_every",
-        "learning_rate",
-        "clip",
-        "averaging",
-        "priority",
-        "priority_correction",
-        "zero_reward",
-    ],
+/// See [`SettingsOrder`].
+const ORDER: SettingsOrder = SettingsOrder {
+    always: "n_step target batch steps_per_update first capacity capacity_bytes rewarding_copies \
+             bootstrap_truncated loss epsilon discount target_every learning_rate clip averaging priority \
+             priority_correction zero_reward",
     later: &[&[("target_temperature", 0.0)]],
     words: &[("target", &["double", "single", "before"]), ("loss", &["squared", "huber"])],
 };

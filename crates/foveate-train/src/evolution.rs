@@ -6,8 +6,8 @@ use foveate_core::{
 use foveate_evolve::{Algorithm, Form, STRATEGIES, StrategyConfig, StrategyInfo, make};
 use toml::{Table, Value};
 
-use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
-use crate::recipe::Fitness;
+use crate::descriptor::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
+use crate::recipe::values::Fitness;
 
 /// How many strategies there are.
 pub(crate) const COUNT: usize = STRATEGIES.len();

@@ -3,9 +3,9 @@
 use toml::{Table, Value};
 
 /// The order of the numbers, which is that of the first states, so that these still fit.
-pub(crate) struct Order {
-    /// Settings that always count.
-    pub(crate) always: &'static [&'static str],
+pub(crate) struct SettingsOrder {
+    /// Settings that always count, with spaces between them.
+    pub(crate) always: &'static str,
     /// Settings that came later, in groups, each with its number in states that do not have it: a group counts where it, or one
     /// after it, holds another number. Settings that are listed nowhere count where they are written, with a number for the name.
     pub(crate) later: &'static [&'static [(&'static str, f64)]],
@@ -13,11 +13,12 @@ pub(crate) struct Order {
     pub(crate) words: &'static [(&'static str, &'static [&'static str])],
 }
 
-impl Order {
+impl SettingsOrder {
     /// The numbers of `settings`.
     pub(crate) fn numbers(&self, mut settings: Table) -> Vec<f64> {
         let mut take = |name: &str| settings.remove(name).map(|value| self.number(name, &value));
-        let mut numbers: Vec<f64> = self.always.iter().map(|name| take(name).unwrap_or(0.0)).collect();
+        let always = self.always.split_whitespace();
+        let mut numbers: Vec<f64> = always.map(|name| take(name).unwrap_or(0.0)).collect();
         let mut later = vec![];
         let mut count = 0;
         for group in self.later {
@@ -66,8 +67,8 @@ fn of_text(text: &str) -> f64 {
 mod tests {
     use super::*;
 
-    const ORDER: Order = Order {
-        always: &["rate", "kind", "deep"],
+    const ORDER: SettingsOrder = SettingsOrder {
+        always: "rate kind deep",
         later: &[&[("clip", 1.0)], &[("a", 0.0), ("b", 0.0)]],
         words: &[("kind", &["sum", "mean"])],
     };

@@ -36,9 +36,11 @@ use serde::{Deserialize, Serialize};
 use toml::Table;
 
 use crate::descent::Descent;
+use crate::descriptor::{
+    JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom, parse,
+};
 use crate::evolution::vectors;
-use crate::fingerprint::Order;
-use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
+use crate::fingerprint::SettingsOrder;
 use crate::learning::{Learning, Measures, Method, Round, shuffle};
 use priorities::{Draws, Errors};
 
@@ -48,11 +50,7 @@ pub(crate) const DESCRIPTOR: LearnerDescriptor = LearnerDescriptor {
     summary: "the controller learns from the world's expert, by gradients; no evolution",
     learns_from: LearnsFrom::Demonstrations,
     schedulable: true,
-    parse: |_, table| {
-        let config: ImitationConfig =
-            table.clone().try_into().map_err(|error: toml::de::Error| error.message().trim().to_owned())?;
-        Ok(Box::new(config))
-    },
+    parse: parse::<ImitationConfig>,
 };
 
 /// Settings that came after the first runs are written only where they differ from what those did, so that recipes keep
@@ -264,19 +262,9 @@ pub const MOST_BYTES: u64 = 800_000_000;
 /// Upper limit of every count; a larger number is a typing error.
 const MOST: usize = 100_000;
 
-/// See [`Order`]. Older states were all made with a clip of 1, not in turn, and from actions alone, and do not say so.
-const ORDER: Order = Order {
-    always: &[
-        "keep",
-        "updates",
-        "pieces",
-        "piece",
-        "burn_in",
-        "expert_rounds",
-        "pushes",
-        "learning_rate",
-        "averaging",
-    ],
+/// See [`SettingsOrder`]. Older states were all made with a clip of 1, not in turn, and from actions alone, and do not say so.
+const ORDER: SettingsOrder = SettingsOrder {
+    always: "keep updates pieces piece burn_in expert_rounds pushes learning_rate averaging",
     later: &[
         &[("clip", 1.0)],
         &[("in_turn", 0.0)],

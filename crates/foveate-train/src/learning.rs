@@ -11,8 +11,8 @@ use foveate_core::{
     Record, Recording, Seed, StateDict, StopRequest, Unroll, Work, add_gradients,
 };
 
-use crate::descent::Descent;
-use crate::recipe::Fitness;
+use crate::descent::{Descent, rounded};
+use crate::recipe::values::Fitness;
 
 /// How weights learn by gradients from the experience of a round.
 pub trait Method: Send {
@@ -279,11 +279,6 @@ pub(crate) fn check_unroll(unroll: &Unroll) -> Result<(), LearnError> {
         Some((t, reward)) => refused(format!("the reward of step {t} is {reward}")),
         None => Ok(()),
     }
-}
-
-/// The weights in single precision. Adding 0 makes a negative zero positive.
-pub(crate) fn rounded(weights: &[f64]) -> Vec<f32> {
-    weights.iter().map(|&weight| (weight + 0.0) as f32).collect()
 }
 
 /// Deals `all` out at random, with draws of this seed (Fisher and Yates).

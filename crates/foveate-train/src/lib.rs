@@ -16,6 +16,7 @@
 pub mod balance;
 mod curve;
 mod descent;
+mod descriptor;
 pub mod dqn;
 mod error;
 mod event;
@@ -36,14 +37,14 @@ mod training;
 pub mod vtrace;
 
 pub use curve::Curve;
+pub use descriptor::{
+    JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom, ParseSettings,
+};
 pub use error::TrainError;
 pub use event::Event;
 pub use evolution::EvolutionLearner;
 pub use job_queue::JobQueue;
-pub use learners::{
-    JobSize, LEARNERS, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom,
-    ParseSettings,
-};
+pub use learners::LEARNERS;
 pub use learning::Learning;
 pub use recipe::{
     Fitness, Init, Interval, LearnerConfig, Patience, Recipe, Replay, ReplayJudge, Schedule, Selection,

@@ -25,10 +25,13 @@ use foveate_core::{
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
-use crate::fingerprint::Order;
-use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
-use crate::learning::{returns, rounded};
-use crate::recipe::Fitness;
+use crate::descent::{check_saved, rounded};
+use crate::descriptor::{
+    JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom, parse,
+};
+use crate::fingerprint::SettingsOrder;
+use crate::learning::returns;
+use crate::recipe::values::Fitness;
 use crate::vtrace::{EVOLVED, Heritage, Vtrace, VtraceConfig};
 
 /// Descriptor for the registry.
@@ -37,11 +40,7 @@ pub(crate) const DESCRIPTOR: LearnerDescriptor = LearnerDescriptor {
     summary: "several learners by V-trace that copy weights and settings from each other (population-based training)",
     learns_from: LearnsFrom::Policies,
     schedulable: false,
-    parse: |_, table| {
-        let config: PopulationConfig =
-            table.clone().try_into().map_err(|error: toml::de::Error| error.message().trim().to_owned())?;
-        Ok(Box::new(config))
-    },
+    parse: parse::<PopulationConfig>,
 };
 
 /// Settings of a population. The defaults are those that S3TA was published with; the paper does not state `interval`.
@@ -81,9 +80,9 @@ impl Default for PopulationConfig {
 /// Bounds of settings that grow or shrink for long, in the order of [`EVOLVED`].
 const LEAST_OF_SETTINGS: f64 = 1e-12;
 const MOST_OF_SETTINGS: [f64; EVOLVED.len()] = [1e6, 1e6, 1.0, 1e12];
-/// See [`Order`].
-const ORDER: Order =
-    Order { always: &["members", "interval", "begin", "margin", "chance", "factor"], later: &[], words: &[] };
+/// See [`SettingsOrder`].
+const ORDER: SettingsOrder =
+    SettingsOrder { always: "members interval begin margin chance factor", later: &[], words: &[] };
 /// Most members.
 const MOST_MEMBERS: usize = 1000;
 
@@ -389,7 +388,7 @@ impl Learner for Population {
 
     fn restore(&mut self, state: &StateDict) -> Result<(), LearnError> {
         let saved = StateReader(state);
-        crate::descent::check_saved(saved, &self.numbers(), self.seed)?;
+        check_saved(saved, &self.numbers(), self.seed)?;
         let counts = saved.counters("counts", 2)?;
         let count = self.members.len();
         let rated = saved.f64s("fitness", count)?.to_vec();

@@ -33,9 +33,11 @@ use toml::Table;
 
 use self::objective::{Taken, advantages, explained_variance, log_probability, taken};
 use crate::descent::Descent;
+use crate::descriptor::{
+    JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom, parse,
+};
 use crate::evolution::vectors;
-use crate::fingerprint::Order;
-use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
+use crate::fingerprint::SettingsOrder;
 use crate::learning::{Learning, Measures, Method, Round, add, check_unroll, shuffle, transitions};
 
 /// Descriptor for the registry.
@@ -44,11 +46,7 @@ pub(crate) const DESCRIPTOR: LearnerDescriptor = LearnerDescriptor {
     summary: "proximal policy optimisation: the policy learns by the gradient of its return; no evolution",
     learns_from: LearnsFrom::Policies,
     schedulable: true,
-    parse: |_, table| {
-        let config: PpoConfig =
-            table.clone().try_into().map_err(|error: toml::de::Error| error.message().trim().to_owned())?;
-        Ok(Box::new(config))
-    },
+    parse: parse::<PpoConfig>,
 };
 
 /// Settings of a [`Ppo`].
@@ -126,20 +124,10 @@ const ADAM_EPSILON: f64 = 1e-5;
 const NEEDS: &str =
     "ppo needs an agent that draws its actions and estimates values, such as actor-critic; this one does not";
 
-/// See [`Order`].
-const ORDER: Order = Order {
-    always: &[
-        "epochs",
-        "batch",
-        "segment",
-        "discount",
-        "lambda",
-        "clip_ratio",
-        "learning_rate",
-        "clip",
-        "value_weight",
-        "entropy_weight",
-    ],
+/// See [`SettingsOrder`].
+const ORDER: SettingsOrder = SettingsOrder {
+    always: "epochs batch segment discount lambda clip_ratio learning_rate clip value_weight \
+             entropy_weight",
     later: &[&[("reward_scale", 1.0)]],
     words: &[],
 };

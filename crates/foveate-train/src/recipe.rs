@@ -12,7 +12,7 @@
 mod schedule;
 mod stage;
 mod tracks;
-mod values;
+pub(crate) mod values;
 
 use foveate_core::episode::EpisodeRules;
 use serde::{Deserialize, Serialize};
@@ -22,8 +22,9 @@ pub use self::schedule::Schedule;
 pub use self::stage::{LearnerConfig, Stage};
 pub use self::tracks::track_seed;
 pub use self::values::{Fitness, Init, Interval, Patience, Replay, ReplayJudge, Teacher, TrackSeeds};
+use crate::descriptor::LearnsFrom;
 use crate::error::TrainError;
-use crate::learners::{LEARNERS, LearnsFrom};
+use crate::learners::LEARNERS;
 
 /// The settings of learning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

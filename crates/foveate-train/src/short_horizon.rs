@@ -36,10 +36,12 @@ use serde::{Deserialize, Serialize};
 use toml::Table;
 
 use crate::descent::Descent;
+use crate::descriptor::{
+    JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom, parse,
+};
 use crate::evolution::vectors;
-use crate::fingerprint::Order;
+use crate::fingerprint::SettingsOrder;
 use crate::imitation::below;
-use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
 use crate::learning::{Learning, Measures, Method, Round, add};
 
 /// Descriptor for the registry.
@@ -48,11 +50,7 @@ pub(crate) const DESCRIPTOR: LearnerDescriptor = LearnerDescriptor {
     summary: "gradients of the return through the agent and the world's own equations, with a critic; no evolution",
     learns_from: LearnsFrom::Derivatives,
     schedulable: true,
-    parse: |_, table| {
-        let config: ShortHorizonConfig =
-            table.clone().try_into().map_err(|error: toml::de::Error| error.message().trim().to_owned())?;
-        Ok(Box::new(config))
-    },
+    parse: parse::<ShortHorizonConfig>,
 };
 
 /// Settings of a [`ShortHorizon`].
@@ -137,24 +135,10 @@ const MOST: usize = 100_000;
 /// Observations whose values are computed at once.
 const AT_ONCE: usize = 1024;
 
-/// See [`Order`].
-const ORDER: Order = Order {
-    always: &[
-        "horizon",
-        "updates",
-        "critic_updates",
-        "critic_batch",
-        "critic_units",
-        "discount",
-        "trace",
-        "learning_rate",
-        "averaging",
-        "clip",
-        "critic_rounds",
-        "critic_learning_rate",
-        "critic_target",
-        "terminal_slope",
-    ],
+/// See [`SettingsOrder`].
+const ORDER: SettingsOrder = SettingsOrder {
+    always: "horizon updates critic_updates critic_batch critic_units discount trace learning_rate \
+             averaging clip critic_rounds critic_learning_rate critic_target terminal_slope",
     later: &[&[("whole_episodes", 1.0), ("episode_clip", 0.0)]],
     words: &[],
 };

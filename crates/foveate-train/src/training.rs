@@ -17,9 +17,9 @@ use foveate_core::{
 
 use self::finals::{Finals, standings};
 use self::hard::{HardTracks, Track};
+use crate::descriptor::LearnerParts;
 use crate::error::TrainError;
 use crate::event::Event;
-use crate::learners::LearnerParts;
 use crate::recipe::{Interval, LearnerConfig, Recipe, ReplayJudge, Selection, TrackSeeds, track_seed};
 use crate::summary::{Summary, task_means};
 

@@ -36,9 +36,11 @@ use toml::{Table, Value};
 
 use self::targets::{Bounds, targets};
 use crate::descent::Descent;
+use crate::descriptor::{
+    JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom, parse,
+};
 use crate::evolution::vectors;
-use crate::fingerprint::Order;
-use crate::learners::{JobSize, LearnerDescriptor, LearnerParts, LearnerSettings, LearnerSize, LearnsFrom};
+use crate::fingerprint::SettingsOrder;
 use crate::learning::{Learning, Measures, Method, Round, add, check_unroll, shuffle, transitions};
 use crate::ppo::objective::{Taken, log_probability};
 
@@ -48,11 +50,7 @@ pub(crate) const DESCRIPTOR: LearnerDescriptor = LearnerDescriptor {
     summary: "actor-critic that corrects for old policies (IMPALA); the policy learns by the gradient of its return",
     learns_from: LearnsFrom::Policies,
     schedulable: true,
-    parse: |_, table| {
-        let config: VtraceConfig =
-            table.clone().try_into().map_err(|error: toml::de::Error| error.message().trim().to_owned())?;
-        Ok(Box::new(config))
-    },
+    parse: parse::<VtraceConfig>,
 };
 
 /// How losses of steps become that of a batch.
@@ -155,30 +153,11 @@ const MOST: usize = 1_000_000;
 const NEEDS: &str = "vtrace needs an agent that draws one of several choices and estimates values, such as s3ta or actor-critic; this one \
      does not";
 
-/// Numbers of the optimiser.
-const OPTIMIZER: [&str; 4] = ["optimizer.kind", "optimizer.first", "optimizer.second", "optimizer.epsilon"];
-/// See [`Order`].
-const ORDER: Order = Order {
-    always: &[
-        "unroll",
-        "batch",
-        "epochs",
-        "discount",
-        "learning_rate",
-        "clip",
-        "value_weight",
-        "entropy_weight",
-        "rho",
-        "trace",
-        "policy_rho",
-        "reward_clip",
-        "clip_by",
-        "reduce",
-        OPTIMIZER[0],
-        OPTIMIZER[1],
-        OPTIMIZER[2],
-        OPTIMIZER[3],
-    ],
+/// See [`SettingsOrder`].
+const ORDER: SettingsOrder = SettingsOrder {
+    always: "unroll batch epochs discount learning_rate clip value_weight entropy_weight rho trace \
+             policy_rho reward_clip clip_by reduce optimizer.kind optimizer.first optimizer.second \
+             optimizer.epsilon",
     later: &[&[("value_rounds", 0.0)]],
     words: &[("clip_by", &["norm", "value"]), ("reduce", &["sum", "mean"])],
 };
@@ -195,7 +174,8 @@ impl VtraceConfig {
         };
         let mut settings = self.table();
         settings.remove("optimizer");
-        settings.extend(OPTIMIZER.iter().map(|&name| name.to_owned()).zip(optimizer.map(Value::Float)));
+        let names = ["kind", "first", "second", "epsilon"].map(|name| format!("optimizer.{name}"));
+        settings.extend(names.into_iter().zip(optimizer.map(Value::Float)));
         ORDER.numbers(settings)
     }
 

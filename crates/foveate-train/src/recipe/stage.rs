@@ -6,8 +6,9 @@ use toml::{Table, Value};
 
 use super::schedule::Schedule;
 use super::values::{Fitness, Patience, Replay, TrackSeeds};
+use crate::descriptor::{LearnerDescriptor, LearnerParts, LearnerSettings};
 use crate::error::TrainError;
-use crate::learners::{LEARNERS, LearnerDescriptor, LearnerParts, LearnerSettings};
+use crate::learners::LEARNERS;
 
 /// A part of a run with its own settings.
 ///
