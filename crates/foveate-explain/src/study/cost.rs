@@ -1,10 +1,11 @@
 //! The cost of a study: its parts, counted before it begins, and how much of them is done.
 
+use foveate_core::Env;
 use foveate_core::hint::Setting;
-use foveate_core::{ActContext, Env, episode_seed};
 
 use super::conditions::Condition;
 use super::heads::HeadsRequest;
+use super::play::first_decision;
 use super::{Progress, StudyRequest, swaps};
 use crate::figure::count_steps;
 
@@ -246,12 +247,10 @@ fn count(n: usize, what: &str) -> String {
 
 /// Whether the agent attends to places of the picture in its first decision.
 fn attends_to_places(request: &StudyRequest<'_>) -> bool {
-    let (mut env, mut agent) = (request.env.boxed_clone(), request.agent.boxed_clone());
-    env.reset(Some(request.seed));
-    agent.begin_episode(episode_seed(request.seed, 0));
-    let decision = agent.act(env.observation(), &mut ActContext::default());
-    decision
-        .is_ok_and(|decision| decision.attention.is_some_and(|attention| attention.tokens().grid().is_some()))
+    first_decision(request.env, request.agent, request.seed, |_, decision| {
+        decision.attention.is_some_and(|attention| attention.tokens().grid().is_some())
+    })
+    .unwrap_or(false)
 }
 
 /// How much of a study is done.

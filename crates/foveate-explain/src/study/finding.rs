@@ -144,7 +144,20 @@ pub struct Bench<'a> {
     pub(super) meter: RefCell<Meter<'a>>,
 }
 
-impl Bench<'_> {
+impl<'a> Bench<'a> {
+    /// What was measured of an agent, without what only some kinds of studies measure.
+    pub(super) fn new(
+        head: ReportHead,
+        dimensions: Vec<Dimension>,
+        shown: Shown,
+        swaps: Option<swaps::Swapped>,
+        meter: Meter<'a>,
+    ) -> Self {
+        let (pictures, sensors, cells, heads) = (None, None, None, None);
+        let meter = RefCell::new(meter);
+        Bench { head, dimensions, shown, swaps, pictures, sensors, cells, heads, meter }
+    }
+
     /// Episodes.
     pub(super) fn episodes(&self) -> usize {
         self.head.scores.len()

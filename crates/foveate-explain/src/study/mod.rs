@@ -4,6 +4,7 @@
 //! decision. Episodes are driven again with an intervention in every step. Worlds are stepped by
 //! [`Episode`](foveate_core::episode::Episode) alone; a [`Scheduler`] runs the jobs.
 
+pub mod analyses;
 mod cells;
 mod conditions;
 mod cost;
@@ -13,7 +14,6 @@ mod head;
 mod heads;
 mod means;
 mod phases;
-mod pictures;
 mod play;
 mod probes;
 mod report;
@@ -28,46 +28,34 @@ use std::sync::{Mutex, PoisonError};
 use foveate_core::{ActContext, Agent, Env, EnvError, EvaluateError, Labels, episode_seed};
 use foveate_film::FilmError;
 
-pub use cells::{
-    CellMethod, Cells, Contrast, EditFinding, EditedEpisodes, EditedWorlds, NodeAttention, NodeLinks,
-};
+pub use analyses::ANALYSES;
+pub use analyses::cell_edits::{CellMethod, Cells, Contrast, EditFinding};
+pub use analyses::covers::{Claim, Cost, Covers, Drive, Intervention, Method};
+pub use analyses::edited_worlds::{EditedEpisodes, EditedWorlds};
+pub use analyses::erasures::{Erasure, Erasures};
+pub use analyses::interest::Interest;
+pub use analyses::looks::Looks;
+pub use analyses::matters::Swaps;
+pub use analyses::message::{Message, Recovered, RecoveredSensor};
+pub use analyses::node_links::{NodeAttention, NodeLinks};
+pub use analyses::positions::{Encoded, Encodings};
+pub use analyses::saliency::{Agreement, Saliency};
+pub use analyses::sensor_codes::SensorCodes;
+pub use analyses::sensor_effects::{SensorFinding, SensorMethod, Sensors};
 pub use cost::StudyCost;
 pub use finding::{Analysis, Bench, Finding, Findings, Numbers};
 pub use head::ReportHead;
 pub use heads::{HeadNumber, Heads, HeadsRequest, attends_with_heads, heads_analysis, study_heads};
-pub use pictures::{
-    Agreement, Claim, Cost, Covers, Drive, Encoded, Encodings, Erasure, Erasures, Interest, Intervention,
-    Looks, Method, Saliency,
-};
+pub use means::RankTest;
 pub use report::{Report, Study};
-pub use sensors::{
-    Message, RankTest, Recovered, RecoveredSensor, SensorCodes, SensorFinding, SensorMethod, Sensors,
-};
 pub(crate) use swaps::strongest;
 pub use swaps::{
-    Compared, Comparison, EffectMeter, Order, Randomised, Regret, SwapReport, Swaps, UNTRAINED, Untrained,
+    Compared, Comparison, EffectMeter, Order, Randomised, Regret, SwapReport, UNTRAINED, Untrained,
     VerdictLine, study_swaps,
 };
 
 use self::cost::Meter;
 use crate::trajectory::Dimension;
-
-/// All analyses of a report, in the order of the page; each may build on those above it.
-pub const ANALYSES: &[&dyn Analysis] = &[
-    &swaps::Matters,
-    &pictures::Where,
-    &pictures::What,
-    &pictures::True,
-    &pictures::Without,
-    &pictures::Positions,
-    &pictures::OtherMethod,
-    &sensors::Attention,
-    &sensors::True,
-    &sensors::Recovery,
-    &cells::Attention,
-    &cells::True,
-    &cells::WholeEpisodes,
-];
 
 /// The analyses of heads that attend to the cells of a picture, of which one is chosen.
 pub const HEADS: &[&dyn Analysis] = &[

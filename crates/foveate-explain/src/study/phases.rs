@@ -1,20 +1,18 @@
 //! The phases of measuring an agent that attends to places of a picture, or to nothing, in dependency order.
 
-use std::cell::RefCell;
-use std::sync::{Mutex, PoisonError};
-
 use crate::faithful::Effect;
 use crate::interest::{ImportanceCounts, Range, Samples};
 use crate::trajectory::{ActionScale, Trajectory};
-use foveate_core::{Agent, Attention, EvaluateError, PatchGrid, RolloutJob, Seed, statistics};
+use foveate_core::{Agent, Attention, EvaluateError, ImageBuf, PatchGrid, Seed, statistics};
 
 use super::StudyError;
+use super::analyses::erasures::{self, Erased, Erasure};
+use super::analyses::positions::{Encoded, Situations, encoded};
 use super::conditions::{Condition, play_under};
 use super::cost::Meter;
 use super::film::{FilmRecorder, FinishedFilm};
 use super::finding::{Bench, Shown};
-use super::pictures::{self, Encoded, Erased, Erasure, Situations, encoded};
-use super::play::{EpisodeStart, action_scale, play, policy_error};
+use super::play::{EpisodeStart, Starts, action_scale, play, policy_error};
 use super::probes::{
     CLAIMS, Comparisons, Probed, any_attention, other_moment, own_claims, probe, spread, take, take_spread,
 };
@@ -98,6 +96,13 @@ pub(super) struct Found {
 }
 
 impl Found {
+    /// The mean of the tested pictures.
+    pub(super) fn mean_image(&self) -> ImageBuf {
+        let bytes = self.mean_picture.iter().map(|&v| v.round() as u8).collect();
+        let [width, height] = self.shown.picture;
+        ImageBuf::from_rgb(width, height, bytes).unwrap_or_else(|| ImageBuf::black(width, height))
+    }
+
     /// Patches that the agent looks at in a decision; where the number changes, its mean, rounded.
     pub(super) fn looked_at(&self) -> usize {
         if self.shown.looked_at != LookedAt::Marked {
@@ -115,45 +120,6 @@ struct Played {
     situations: Situations,
     counts: ImportanceCounts,
     shown: Option<Filmed>,
-}
-
-/// Worlds at the start of every episode, and who drives; each job takes copies.
-struct EpisodeStarts {
-    starts: Mutex<Vec<EpisodeStart>>,
-    randoms: Mutex<Vec<Box<dyn Agent>>>,
-}
-
-impl EpisodeStarts {
-    fn new(request: &StudyRequest<'_>, seed: Seed) -> Self {
-        let mut env = request.env.boxed_clone();
-        let mut starts = Vec::with_capacity(request.episodes);
-        let mut randoms = Vec::with_capacity(request.episodes);
-        for episode in 0..request.episodes {
-            env.reset((episode == 0).then_some(request.seed));
-            starts.push(EpisodeStart {
-                env: env.boxed_clone(),
-                agent: request.agent.boxed_clone(),
-                job: RolloutJob { genome: 0, episode, env_seed: request.seed },
-                max_steps: request.max_steps.unwrap_or(usize::MAX),
-            });
-            randoms.push(random_weights(request.agent, seed.child("random weights", episode as u64)));
-        }
-        EpisodeStarts { starts: Mutex::new(starts), randoms: Mutex::new(randoms) }
-    }
-
-    /// A copy of the start at the start of episode `e`.
-    fn start(&self, e: usize) -> EpisodeStart {
-        self.starts.lock().unwrap_or_else(PoisonError::into_inner)[e].clone()
-    }
-
-    fn random(&self, e: usize) -> Box<dyn Agent> {
-        self.randoms.lock().unwrap_or_else(PoisonError::into_inner)[e].boxed_clone()
-    }
-
-    /// The same start with a random-weight agent in it.
-    fn random_start(&self, e: usize) -> EpisodeStart {
-        EpisodeStart { agent: self.random(e), ..self.start(e) }
-    }
 }
 
 /// The agent with every tensor drawn anew: normal numbers of the tensor's own root mean square.
@@ -198,7 +164,7 @@ pub(super) fn measure<'a>(
     seen::pictures(request.env)?;
     let seed = Seed::root(request.seed).child("explain", 0);
     let (n, decisions) = (request.episodes, request.decisions);
-    let bank = EpisodeStarts::new(request, seed);
+    let starts = Starts::of(request);
     let scale = action_scale(request.env.spec());
     let conditions = Condition::all();
     let kinds = request.env.kinds();
@@ -207,7 +173,7 @@ pub(super) fn measure<'a>(
     let testing = meter.part("putting decisions to the test");
 
     let played =
-        scheduler.ordered(0..n, |i| watch(bank.start(i), i == 0, &|| scheduler.stopped()), &mut || {
+        scheduler.ordered(0..n, |i| watch(starts.get(i), i == 0, &|| scheduler.stopped()), &mut || {
             meter.job(playing);
         })?;
     let mut counts = ImportanceCounts::default();
@@ -228,9 +194,12 @@ pub(super) fn measure<'a>(
         |i| {
             if i < n {
                 let steps = spread(lengths[i], decisions);
-                keep(bank.start(i), &steps, &counts, seed.child("samples", i as u64))
+                keep(starts.get(i), &steps, &counts, seed.child("samples", i as u64))
             } else {
-                let taken = take_spread(&|| bank.random_start(i - n), decisions)?;
+                let taken = take_spread(
+                    &|| EpisodeStart { agent: starts.random(i - n, seed), ..starts.get(i - n) },
+                    decisions,
+                )?;
                 Ok(Kept { taken, ..Kept::default() })
             }
         },
@@ -285,7 +254,7 @@ pub(super) fn measure<'a>(
         all_taken.into_iter().enumerate(),
         |(i, taken)| {
             let (side, e) = (i / n, i % n);
-            let job = bank.start(e).job;
+            let job = starts.get(e).job;
             let moment = |k: usize| {
                 seed.child("side", side as u64).child("episode", e as u64).child("decision", k as u64)
             };
@@ -300,7 +269,7 @@ pub(super) fn measure<'a>(
                 }
                 return Ok(DecisionResults::Random(sums));
             }
-            let random = bank.random(e);
+            let random = starts.random(e, seed);
             let salient = spread(taken.len(), if e == 0 { CARDS } else { SALIENT });
             let mut probed = Vec::with_capacity(taken.len());
             for (k, taken) in taken.iter().enumerate() {
@@ -342,7 +311,7 @@ pub(super) fn measure<'a>(
     // The first condition changes nothing: these episodes have been played.
     let totals = scheduler.ordered(
         n..drives.len() * n,
-        |i| play_under(bank.start(i % n), drives[i / n], seed.child("drive", i as u64)),
+        |i| play_under(starts.get(i % n), drives[i / n], seed.child("drive", i as u64)),
         &mut || meter.job(testing + 1),
     )?;
     let totals = [usual.clone(), totals].concat();
@@ -353,12 +322,12 @@ pub(super) fn measure<'a>(
     } else {
         let without = scheduler.ordered(
             0..kinds.len() * n,
-            |i| pictures::play_without(bank.start(i % n), i / n),
+            |i| erasures::play_without(starts.get(i % n), i / n),
             &mut || meter.job(testing + 2),
         )?;
         let without: Vec<Vec<f64>> =
             without.chunks(n).map(|all| all.iter().copied().flatten().collect()).collect();
-        pictures::erasures(kinds, &erased, &without, &usual)
+        erasures::erasures(kinds, &erased, &without, &usual)
     };
     let encoded = if attends && shown.looked_at == LookedAt::Chosen {
         encoded(&episodes, &situations, grid)
@@ -371,23 +340,21 @@ pub(super) fn measure<'a>(
         *action = scale.shown(action);
     }
     let effects = swaps.as_ref().is_some_and(|swaps| swaps.measured.film.is_some());
-    Ok(Bench {
-        head: ReportHead::of(&request.labels, request.seed, episodes.iter(), decisions),
-        dimensions: request.dimensions.clone(),
-        shown: Shown {
-            verb: "looks at",
-            episode,
-            maps,
-            film: Some(film),
-            picture: shown.picture,
-            seen: if effects {
-                "what the agent sees; white: what it attends to, border: what moves its action"
-            } else {
-                "what the agent sees, and looks at"
-            },
-            columns: vec![],
+    let head = ReportHead::of(&request.labels, request.seed, episodes.iter(), decisions);
+    let page = Shown {
+        verb: "looks at",
+        episode,
+        maps,
+        film: Some(film),
+        picture: shown.picture,
+        seen: if effects {
+            "what the agent sees; white: what it attends to, border: what moves its action"
+        } else {
+            "what the agent sees, and looks at"
         },
-        swaps,
+        columns: vec![],
+    };
+    Ok(Bench {
         pictures: Some(Found {
             scale,
             episodes,
@@ -404,10 +371,7 @@ pub(super) fn measure<'a>(
             encoded,
             erasures,
         }),
-        sensors: None,
-        cells: None,
-        heads: None,
-        meter: RefCell::new(meter),
+        ..Bench::new(head, request.dimensions.clone(), page, swaps, meter)
     })
 }
 
@@ -487,7 +451,7 @@ fn keep(
                     samples.offer(moment.seen.newest(), grid, moment.importance, seed);
                 }
             }
-            erased.extend(pictures::decision(moment, job)?);
+            erased.extend(erasures::decision(moment, job)?);
             let salient = salient.contains(&moments.len());
             moments.push(Moment::of(moment.step, moment.env, &**agent, context, salient)?);
         }

@@ -1,16 +1,18 @@
 //! Episodes, watched decision by decision.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use crate::trajectory::{ActionScale, Trajectory};
 use foveate_core::episode::{self, AfterStep, BeforeChoice, BeforeStep, EpisodeRules, Observer};
 use foveate_core::{
-    ActContext, Agent, Decision, Env, EnvSpec, EpisodeResult, EvaluateError, PolicyError, RolloutJob,
+    ActContext, Agent, Decision, Env, EnvSpec, EpisodeResult, EvaluateError, PolicyError, RolloutJob, Seed,
+    episode_seed,
 };
 
-use super::StudyError;
+use super::phases::random_weights;
 use super::probes::claim;
 use super::seen::{SeenPicture, pictures};
+use super::{StudyError, StudyRequest};
 
 /// A world that was just reset, and who drives.
 pub(super) struct EpisodeStart {
@@ -19,6 +21,61 @@ pub(super) struct EpisodeStart {
     /// Which episode of which stream; for error messages.
     pub(super) job: RolloutJob,
     pub(super) max_steps: usize,
+}
+
+/// Worlds at the start of every episode of a stream, and who drives; each job takes copies.
+pub(super) struct Starts(Vec<Mutex<EpisodeStart>>);
+
+impl Starts {
+    pub(super) fn new(
+        env: &dyn Env,
+        agent: &dyn Agent,
+        env_seed: u64,
+        episodes: usize,
+        max_steps: Option<usize>,
+    ) -> Self {
+        let mut env = env.boxed_clone();
+        let start = |episode: usize| {
+            env.reset((episode == 0).then_some(env_seed));
+            let (env, agent, job) =
+                (env.boxed_clone(), agent.boxed_clone(), RolloutJob { genome: 0, episode, env_seed });
+            Mutex::new(EpisodeStart { env, agent, job, max_steps: max_steps.unwrap_or(usize::MAX) })
+        };
+        Starts((0..episodes).map(start).collect())
+    }
+
+    /// Those of a study.
+    pub(super) fn of(request: &StudyRequest<'_>) -> Self {
+        Self::new(request.env, request.agent, request.seed, request.episodes, request.max_steps)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// A copy of the start of an episode.
+    pub(super) fn get(&self, episode: usize) -> EpisodeStart {
+        self.0[episode].lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// An agent with random weights, for an episode.
+    pub(super) fn random(&self, episode: usize, seed: Seed) -> Box<dyn Agent> {
+        random_weights(&*self.get(episode).agent, seed.child("random weights", episode as u64))
+    }
+}
+
+/// What `of` makes of an agent's first decision in a world; `None` where the agent does not fit it.
+pub(super) fn first_decision<T>(
+    env: &dyn Env,
+    agent: &dyn Agent,
+    seed: u64,
+    of: impl FnOnce(&dyn Env, Decision<'_>) -> T,
+) -> Option<T> {
+    let (mut env, mut agent) = (env.boxed_clone(), agent.boxed_clone());
+    env.reset(Some(seed));
+    agent.begin_episode(episode_seed(seed, 0));
+    let decided = agent.act(env.observation(), &mut ActContext::default()).ok()?;
+    Some(of(&*env, decided))
 }
 
 impl Clone for EpisodeStart {
@@ -64,27 +121,6 @@ pub(super) fn play(
 }
 
 impl EpisodeStart {
-    /// The starts of the episodes of a stream, to be copied by jobs.
-    pub(super) fn all(
-        env: &dyn Env,
-        agent: &dyn Agent,
-        seed: u64,
-        episodes: usize,
-        max_steps: Option<usize>,
-    ) -> Vec<Mutex<EpisodeStart>> {
-        let mut env = env.boxed_clone();
-        let start = |episode: usize| {
-            env.reset((episode == 0).then_some(seed));
-            Mutex::new(EpisodeStart {
-                env: env.boxed_clone(),
-                agent: agent.boxed_clone(),
-                job: RolloutJob { genome: 0, episode, env_seed: seed },
-                max_steps: max_steps.unwrap_or(usize::MAX),
-            })
-        };
-        (0..episodes).map(start).collect()
-    }
-
     /// Plays the episode.
     pub(super) fn run(
         &mut self,

@@ -8,7 +8,7 @@ use super::finding::{Finding, Findings, Shown};
 use super::words::{png, subject};
 use super::{AddFile, REPORT_FILE, ReportHead};
 use crate::figure::{Dress, Figure, raster, svg};
-use crate::page::{FilmEffects, PageEpisode, ReportPage, player_data};
+use crate::page::{FilmEffects, PageEpisode, ReportPage, Section, player_data};
 use crate::trajectory::Dimension;
 
 /// What was found of an agent.
@@ -85,7 +85,11 @@ impl Study {
         for finding in &mut findings.0 {
             page.tiles.append(&mut finding.tiles.clone());
             page.summary.extend(finding.sentences.iter().cloned());
-            page.sections.extend(finding.section.take());
+            // The findings keep the words and tables of their sections.
+            let drawn = finding.section.as_mut().map(|section| std::mem::take(&mut section.figures));
+            page.sections.extend(
+                finding.section.clone().zip(drawn).map(|(section, figures)| Section { figures, ..section }),
+            );
             page.notes.extend(finding.notes.iter().cloned());
         }
         page.tiles.extend(head.score_tile());
@@ -123,4 +127,106 @@ pub(super) fn whole_json(objects: impl Iterator<Item = String>, figures: &[Strin
     let mut all: Vec<String> = fields.filter(|fields| !fields.is_empty()).collect();
     all.push(format!("  \"figures\": {{\n{}\n  }}", figures.join(",\n")));
     format!("{{\n{}\n}}\n", all.join(",\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::super::cost::{Meter, StudyCost};
+    use super::super::finding::{Analysis, Bench};
+    use super::super::{StudyError, finish};
+    use super::*;
+    use crate::page::PageTable;
+
+    /// Two analyses, of which the second builds on the first.
+    #[derive(Debug)]
+    struct Half;
+    #[derive(Debug)]
+    struct Whole;
+    #[derive(Debug, Serialize)]
+    struct OfHalf {
+        half: f64,
+    }
+    #[derive(Debug, Serialize)]
+    struct OfWhole {
+        whole: f64,
+        nothing: Vec<u8>,
+    }
+
+    impl Analysis for Half {
+        fn name(&self) -> &'static str {
+            "half"
+        }
+
+        fn find(&self, _: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
+            let sentences = vec!["A half <of it>.".into()];
+            Ok(Some(Finding { sentences, ..Finding::new(OfHalf { half: 21.5 }) }))
+        }
+    }
+
+    impl Analysis for Whole {
+        fn name(&self) -> &'static str {
+            "whole"
+        }
+
+        fn find(&self, _: &Bench<'_>, before: &Findings) -> Result<Option<Finding>, StudyError> {
+            let Some(OfHalf { half }) = before.get() else { return Ok(None) };
+            let whole = 2.0 * half;
+            let section = Section {
+                id: "whole".into(),
+                title: "The whole".into(),
+                tables: vec![PageTable::new(
+                    ["whole", "verdict"],
+                    [[format!("{whole} (42 … 44)"), "supported".into()]],
+                )],
+                ..Section::default()
+            };
+            let lines = vec![format!("whole {whole}")];
+            Ok(Some(Finding {
+                lines,
+                section: Some(section),
+                ..Finding::new(OfWhole { whole, nothing: vec![] })
+            }))
+        }
+    }
+
+    /// An analysis of the list is in `report.json`, on the terminal and on the page, and has what is above it.
+    #[test]
+    fn what_is_in_the_list_is_told_everywhere() {
+        let made = |analyses: &[&dyn Analysis]| {
+            let mut quiet = |_| ();
+            let head = ReportHead::new(&foveate_core::Labels::default(), 1, vec![7.0, 9.0], vec![3, 4], 2);
+            let shown = Shown { verb: "does", ..Shown::default() };
+            let bench = Bench::new(head, vec![], shown, None, Meter::new(StudyCost::default(), &mut quiet));
+            let mut files = std::collections::BTreeMap::new();
+            let report = finish(analyses, bench).expect("nothing fails").write(&mut |name, bytes| {
+                files.insert(name.to_owned(), String::from_utf8_lossy(bytes).into_owned());
+                Ok::<_, Infallible>(())
+            });
+            let Ok(report) = report;
+            (report, files)
+        };
+        let (report, files) = made(&[&Half, &Whole]);
+        let written: serde_json::Value = serde_json::from_str(&files[REPORT_FILE]).expect("JSON");
+        let mut told = serde_json::to_value(&report).expect("JSON");
+        told["figures"] = serde_json::json!({});
+        assert_eq!(written, told);
+        assert_eq!(
+            (&written["half"], &written["whole"], &written["seed"]),
+            (&21.5.into(), &43.0.into(), &1.into())
+        );
+        let terminal = report.to_string();
+        assert!(terminal.contains("  A half <of it>.\n  whole 43\n"), "{terminal}");
+        let page = &files["index.html"];
+        for wants in [
+            "<li>A half &lt;of it&gt;.</li>",
+            "<a href=\"#whole\">The whole</a>",
+            "<td>43 <small>(42 … 44)</small></td><td><span class=\"verdict yes\">supported</span></td>",
+        ] {
+            assert!(page.contains(wants), "{wants}: {page}");
+        }
+        // The second has nothing to build on if it stands first.
+        assert!(made(&[&Whole, &Half]).0.get::<OfWhole>().is_none());
+    }
 }

@@ -370,6 +370,7 @@ fn a_report_begins_with_three_lines_and_tests_claims_in_the_world() {
             out: &out,
         };
         let report = run(&request, &Stop::default(), &mut |_| {}).expect("a report");
+        tests::told_everywhere(&report, &tests::files(&out));
         (report, std::fs::read_to_string(out.join("index.html")).expect("a page"))
     };
     let (report, page) = explain(&*make("fast", &[]), &*champion("none", |_, _, value| value), "champion");

@@ -498,3 +498,39 @@ fn one_episode_has_no_interval() {
     let rows: serde_json::Value = serde_json::from_slice(&files["figures/faithfulness.json"]).expect("JSON");
     assert!(rows[0]["low"].is_null() && rows[0]["mean"].is_number(), "{rows}");
 }
+
+/// What every analysis of the list found is in `report.json`, on the terminal and on the page; gives the names of those that
+/// had something to say.
+#[track_caller]
+pub(super) fn told_everywhere(report: &Report, files: &Files) -> Vec<&'static str> {
+    let json: serde_json::Value = serde_json::from_slice(&files["report.json"]).expect("JSON");
+    let (terminal, page) = (report.to_string(), String::from_utf8_lossy(&files["index.html"]).into_owned());
+    let names: Vec<&str> = ANALYSES.iter().map(|analysis| analysis.name()).collect();
+    let (mut told, mut last) = (vec![], 0);
+    for finding in report.findings.iter() {
+        let at = names.iter().position(|name| *name == finding.name).expect("in the list");
+        assert!(at >= last, "{}: in the order of the list", finding.name);
+        last = at;
+        for (key, value) in finding.numbers.json().as_object().expect("an object") {
+            assert_eq!(json.get(key), Some(value), "{}: {key}", finding.name);
+        }
+        let Some(section) = &finding.section else { continue };
+        assert!(page.contains(&format!("<section id=\"{}\">", section.id)), "{}", finding.name);
+        assert!(!finding.told().is_empty(), "{}: nothing on the terminal", finding.name);
+        for line in finding.told() {
+            assert!(terminal.contains(line), "{}: {line}", finding.name);
+        }
+        told.push(finding.name);
+    }
+    told
+}
+
+#[test]
+fn every_analysis_of_a_picture_is_told_everywhere() {
+    let Made { report, files, .. } = explain(Says::Truth, 2, 2);
+    let told = told_everywhere(&report, &files);
+    // This world has no things to take out, and this agent sees more than positions.
+    for name in ["matters", "where", "what", "true", "saliency"] {
+        assert!(told.contains(&name), "{name}: {told:?}");
+    }
+}

@@ -7,29 +7,16 @@
 //!
 //! [`Env::edit_state`]: foveate_core::Env::edit_state
 
-mod attention;
-mod edits;
-mod episodes;
-mod probe;
-mod record;
+pub(super) mod probe;
+pub(super) mod record;
 
-use std::cell::RefCell;
+use foveate_core::{Agent, Env, EvaluateError, GridView, ObservationSpace, Seed, Tokens};
 
-use foveate_core::{
-    Agent, Env, EvaluateError, GridView, ObservationSpace, RolloutJob, Seed, Tokens, episode_seed,
-};
-
-pub(super) use self::attention::Attention;
-pub use self::attention::{NodeAttention, NodeLinks};
-pub(super) use self::edits::True;
-pub use self::edits::{CellMethod, Cells, Contrast, EditFinding};
-pub(super) use self::episodes::WholeEpisodes;
-pub use self::episodes::{EditedEpisodes, EditedWorlds};
 use self::probe::{Edit, Effects, Foils, best, with_edit};
 use self::record::Record;
 use super::cost::Meter;
 use super::finding::{Bench, Shown};
-use super::play::{EpisodeStart, replay};
+use super::play::{EpisodeStart, Starts, first_decision, replay};
 use super::probes::{other_moment, spread};
 use super::{ReportHead, Scheduler, StudyError, StudyRequest, swaps};
 use crate::figure::Drawing;
@@ -37,55 +24,49 @@ use crate::node_maps;
 use crate::node_maps::object_label;
 
 /// Moments of other episodes whose observations replace a decision's own.
-const DONORS: usize = 4;
+pub(super) const DONORS: usize = 4;
 /// Random orders of the weights behind the null of a rank correlation.
-const DEALS: usize = 40;
+pub(super) const DEALS: usize = 40;
 /// Share of decisions that another observation must change; below it nothing is said about cells.
-const FLOOR: f64 = 0.01;
+pub(super) const FLOOR: f64 = 0.01;
 /// Moments of the shown episode of which maps are drawn.
-const MOMENTS: usize = 3;
+pub(super) const MOMENTS: usize = 3;
 
 /// Whether the agent attends to the cells of this world, and the world says what lies in them. An agent that does not fit the
 /// world is refused later.
 pub(super) fn attends_to_cells(env: &dyn Env, agent: &dyn Agent, seed: u64) -> bool {
-    if !matches!(env.spec().observation, ObservationSpace::Grid { .. }) {
-        return false;
-    }
-    let (mut env, mut agent) = (env.boxed_clone(), agent.boxed_clone());
-    env.reset(Some(seed));
-    agent.begin_episode(episode_seed(seed, 0));
-    let decided = agent.act(env.observation(), &mut foveate_core::ActContext::default());
-    let cells = |decision: foveate_core::Decision<'_>| {
-        decision.attention.is_some_and(|attention| matches!(attention.tokens(), Tokens::Grid { .. }))
-    };
-    env.grid_view().is_some() && decided.is_ok_and(cells)
+    let cells = first_decision(env, agent, seed, |env, decision| {
+        let cells = decision.attention.is_some_and(|of| matches!(of.tokens(), Tokens::Grid { .. }));
+        cells && env.grid_view().is_some()
+    });
+    matches!(env.spec().observation, ObservationSpace::Grid { .. }) && cells.unwrap_or(false)
 }
 
 /// A moment of the shown episode.
-struct Moment {
-    step: usize,
-    view: GridView,
-    maps: Drawing,
+pub(super) struct Moment {
+    pub(super) step: usize,
+    pub(super) view: GridView,
+    pub(super) maps: Drawing,
     /// `[heads, queries, cells]`
-    weights: Vec<f32>,
+    pub(super) weights: Vec<f32>,
 }
 
 /// All results of the phases.
 pub(super) struct Found {
-    records: Vec<Record>,
+    pub(super) records: Vec<Record>,
     /// `[episodes][decisions]`
-    effects: Vec<Vec<Effects>>,
+    pub(super) effects: Vec<Vec<Effects>>,
     /// `[episodes]`: label, edit, score and whether the world ended it; first the episode as it was.
-    played: Vec<Vec<Played>>,
-    moments: Vec<Moment>,
+    pub(super) played: Vec<Vec<Played>>,
+    pub(super) moments: Vec<Moment>,
 }
 
 /// An episode in an edited world.
-struct Played {
-    object: String,
-    edit: &'static str,
-    score: f64,
-    terminated: bool,
+pub(super) struct Played {
+    pub(super) object: String,
+    pub(super) edit: &'static str,
+    pub(super) score: f64,
+    pub(super) terminated: bool,
 }
 
 /// Plays, records and tests.
@@ -97,28 +78,11 @@ pub(super) fn measure<'a>(
     let part = meter.part("playing and filming");
     let swaps = swaps::first_part(request, scheduler, &mut meter)?;
     let seed = Seed::root(request.seed).child("explain cells", 0);
-    let (n, decisions, env_seed) = (request.episodes, request.decisions, request.seed);
-    let max_steps = request.max_steps.unwrap_or(usize::MAX);
-    let mut env = request.env.boxed_clone();
-    let starts: Vec<Box<dyn Env>> = (0..n)
-        .map(|episode| {
-            env.reset((episode == 0).then_some(request.seed));
-            env.boxed_clone()
-        })
-        .collect();
-    let bank = std::sync::Mutex::new((starts, request.agent.boxed_clone()));
-    let start = |episode: usize| {
-        let bank = bank.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        EpisodeStart {
-            env: bank.0[episode].boxed_clone(),
-            agent: bank.1.boxed_clone(),
-            job: RolloutJob { genome: 0, episode, env_seed },
-            max_steps,
-        }
-    };
+    let (n, decisions) = (request.episodes, request.decisions);
+    let starts = Starts::of(request);
     let mut records = scheduler.ordered(
         0..n,
-        |e| record::record(start(e), e == 0, &|| scheduler.stopped()),
+        |e| record::record(starts.get(e), e == 0, &|| scheduler.stopped()),
         &mut || meter.job(part),
     )?;
     if records.len() != n {
@@ -129,28 +93,25 @@ pub(super) fn measure<'a>(
     let effects = scheduler.ordered(
         0..n,
         |e| {
-            let random = {
-                let bank = bank.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                super::phases::random_weights(&*bank.1, seed.child("random weights", e as u64))
-            };
+            let random = starts.random(e, seed);
             let other = |rng: &mut foveate_core::Rng, step: usize| {
                 let (episode, at) = other_moment(&lengths, e, step, rng);
                 (&records[episode], at)
             };
             let foils = Foils { other: &other, random: &*random, seed: seed.child("episode", e as u64) };
-            probe::probe(start(e), &spread(lengths[e], decisions), &foils, &|| scheduler.stopped())
+            probe::probe(starts.get(e), &spread(lengths[e], decisions), &foils, &|| scheduler.stopped())
         },
         &mut || meter.job(part + 1),
     )?;
     let played = scheduler.ordered(
         0..n,
-        |e| play_edited(&start(e), seed.child("edited episode", e as u64), &|| scheduler.stopped()),
+        |e| play_edited(&starts.get(e), seed.child("edited episode", e as u64), &|| scheduler.stopped()),
         &mut || meter.job(part + 2),
     )?;
     if effects.len() != n || played.len() != n {
         return Err(EvaluateError::Stopped.into());
     }
-    let moments = moments(start(0), &spread(lengths[0], MOMENTS))?;
+    let moments = moments(starts.get(0), &spread(lengths[0], MOMENTS))?;
     let first = &mut records[0];
     let mut episode = first.trajectory.clone();
     for values in &mut episode.actions {
@@ -160,24 +121,19 @@ pub(super) fn measure<'a>(
     let film = first.film.take();
     let trajectories = records.iter().map(|record| &record.trajectory);
     let tested = effects.iter().map(Vec::len).sum();
+    let head = ReportHead::of(&request.labels, request.seed, trajectories, tested);
+    let shown = Shown {
+        verb: "attends to",
+        episode,
+        maps: vec![],
+        picture: film.as_ref().map_or([1, 1], |film| [film.film().seen[2], film.film().seen[3]]),
+        film,
+        seen: "where cells attend to: a block for each cell, a map for each head",
+        columns: vec![],
+    };
     Ok(Bench {
-        head: ReportHead::of(&request.labels, request.seed, trajectories, tested),
-        dimensions: request.dimensions.clone(),
-        shown: Shown {
-            verb: "attends to",
-            episode,
-            maps: vec![],
-            picture: film.as_ref().map_or([1, 1], |film| [film.film().seen[2], film.film().seen[3]]),
-            film,
-            seen: "where cells attend to: a block for each cell, a map for each head",
-            columns: vec![],
-        },
-        swaps,
-        pictures: None,
-        sensors: None,
         cells: Some(Found { records, effects, played, moments }),
-        heads: None,
-        meter: RefCell::new(meter),
+        ..Bench::new(head, request.dimensions.clone(), shown, swaps, meter)
     })
 }
 

@@ -15,16 +15,16 @@ use crate::shuffled;
 
 /// What is done to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Edit {
+pub(in crate::study) enum Edit {
     Removed,
     Recoloured,
     Moved,
 }
 
 impl Edit {
-    pub(super) const ALL: [Edit; 3] = [Edit::Removed, Edit::Recoloured, Edit::Moved];
+    pub(in crate::study) const ALL: [Edit; 3] = [Edit::Removed, Edit::Recoloured, Edit::Moved];
 
-    pub(super) const fn name(self) -> &'static str {
+    pub(in crate::study) const fn name(self) -> &'static str {
         match self {
             Edit::Removed => "removed",
             Edit::Recoloured => "recoloured",
@@ -35,15 +35,15 @@ impl Edit {
 
 /// How a decision changed.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Change {
+pub(in crate::study) struct Change {
     /// Whether another action has the largest value: 0 or 1; of several changes, their mean.
-    pub(super) action: f64,
+    pub(in crate::study) action: f64,
     /// Mean over actions of the absolute change of their values.
-    pub(super) values: f64,
+    pub(in crate::study) values: f64,
 }
 
 /// The first of the largest values.
-pub(super) fn best(values: &[f64]) -> Option<usize> {
+pub(in crate::study) fn best(values: &[f64]) -> Option<usize> {
     (0..values.len()).reduce(|best, at| if values[at] > values[best] { at } else { best })
 }
 
@@ -58,34 +58,34 @@ impl Change {
 }
 
 /// What edits did to one decision.
-pub(super) struct Effects {
+pub(in crate::study) struct Effects {
     /// All that the agent sees replaced by what it sees at a moment of another episode.
-    pub(super) natural: Change,
+    pub(in crate::study) natural: Change,
     /// Objects in view: label, share of all attention, what was done, and its effect.
-    pub(super) objects: Vec<(String, f64, Edit, Change)>,
+    pub(in crate::study) objects: Vec<(String, f64, Edit, Change)>,
     /// An object out of view removed.
-    pub(super) unseen: Option<Change>,
+    pub(in crate::study) unseen: Option<Change>,
     /// A random cell in view without an object changed: an empty one to a wall, a wall to an empty one.
-    pub(super) random_cell: Option<Change>,
+    pub(in crate::study) random_cell: Option<Change>,
     /// The object in view with the most attention removed, and that with the least; of two objects or more.
-    pub(super) most_and_least: Option<[Change; 2]>,
+    pub(in crate::study) most_and_least: Option<[Change; 2]>,
     /// Rank correlation over all cells in view that can be edited of attention and effect: of the agent's attention, of the
     /// same dealt at random, of that of another moment, and of an agent with random weights, of itself.
-    pub(super) ranks: Option<[f64; 4]>,
+    pub(in crate::study) ranks: Option<[f64; 4]>,
     /// How many cells that is over.
-    pub(super) cells: usize,
+    pub(in crate::study) cells: usize,
 }
 
 /// What decisions are compared with.
-pub(super) struct Foils<'a> {
+pub(in crate::study) struct Foils<'a> {
     /// A moment of another episode: its record and step.
-    pub(super) other: &'a (dyn Fn(&mut Rng, usize) -> (&'a Record, usize) + 'a),
-    pub(super) random: &'a dyn Agent,
-    pub(super) seed: Seed,
+    pub(in crate::study) other: &'a (dyn Fn(&mut Rng, usize) -> (&'a Record, usize) + 'a),
+    pub(in crate::study) random: &'a dyn Agent,
+    pub(in crate::study) seed: Seed,
 }
 
 /// Puts the decisions at `steps` to the test.
-pub(super) fn probe(
+pub(in crate::study) fn probe(
     start: EpisodeStart,
     steps: &[usize],
     foils: &Foils<'_>,
@@ -123,7 +123,7 @@ impl From<PolicyError> for Failed {
 type Decision = (Vec<f64>, Option<Vec<f64>>);
 
 /// A decision of a copy of `agent`.
-pub(super) fn decide(
+pub(in crate::study) fn decide(
     agent: &dyn Agent,
     context: &ActContext,
     observation: Observation<'_>,
@@ -138,13 +138,16 @@ pub(super) fn decide(
 }
 
 /// `[cells]`: the absolute weights of each cell, summed over heads and queries.
-pub(super) fn importance(attention: &Attention<'_>) -> Option<Vec<f64>> {
+pub(in crate::study) fn importance(attention: &Attention<'_>) -> Option<Vec<f64>> {
     let cells = matches!(attention.tokens(), Tokens::Grid { .. });
     cells.then(|| attention.importance().iter().map(|&weight| f64::from(weight.abs())).collect())
 }
 
 /// Applies an edit to a copy of `env`; `None` when it is impossible.
-pub(super) fn edited(env: &dyn Env, edit: &StateEdit<'_>) -> Result<Option<Box<dyn Env>>, EnvError> {
+pub(in crate::study) fn edited(
+    env: &dyn Env,
+    edit: &StateEdit<'_>,
+) -> Result<Option<Box<dyn Env>>, EnvError> {
     let mut env = env.boxed_clone();
     match env.edit_state(edit) {
         Ok(()) => Ok(Some(env)),
@@ -163,7 +166,7 @@ fn toggle(view: &GridView, cell: usize) -> Option<StateEdit<'static>> {
 }
 
 /// The world with something done to an object, drawn at random where there is a choice; `None` when it cannot be done.
-pub(super) fn with_edit(
+pub(in crate::study) fn with_edit(
     env: &dyn Env,
     view: &GridView,
     object: &foveate_core::GridObject,

@@ -17,27 +17,27 @@ use crate::trajectory::Trajectory;
 const MAPS: usize = 384;
 
 /// Head, node, and what is attended to.
-pub(super) type Link = (usize, String, String);
+pub(in crate::study) type Link = (usize, String, String);
 
 /// An episode.
-pub(super) struct Record {
-    pub(super) trajectory: Trajectory,
+pub(in crate::study) struct Record {
+    pub(in crate::study) trajectory: Trajectory,
     /// `[steps]`: the observations.
-    pub(super) seen: Vec<ObservationBuf>,
+    pub(in crate::study) seen: Vec<ObservationBuf>,
     /// `[steps][cells]`: absolute weights, summed over heads and queries.
-    pub(super) attention: Vec<Vec<f64>>,
+    pub(in crate::study) attention: Vec<Vec<f64>>,
     /// Sums over steps of the weight that a node gives to all cells of a kind, and the number of steps.
-    pub(super) links: BTreeMap<Link, (f64, usize)>,
+    pub(in crate::study) links: BTreeMap<Link, (f64, usize)>,
     /// The same for weights that are all equal.
-    pub(super) uniform: BTreeMap<String, (f64, usize)>,
+    pub(in crate::study) uniform: BTreeMap<String, (f64, usize)>,
     /// Heads and queries.
-    pub(super) readers: [usize; 2],
+    pub(in crate::study) readers: [usize; 2],
     /// The film of the shown episode.
-    pub(super) film: Option<FinishedFilm>,
+    pub(in crate::study) film: Option<FinishedFilm>,
 }
 
 /// Plays an episode and writes it down, with a film if it is to be shown.
-pub(super) fn record(
+pub(in crate::study) fn record(
     mut start: EpisodeStart,
     shown: bool,
     stopped: &dyn Fn() -> bool,

@@ -13,9 +13,7 @@ mod threshold;
 mod weights;
 mod what_where;
 
-use std::cell::RefCell;
 use std::fmt;
-use std::sync::Mutex;
 
 use foveate_core::{ActContext, Agent, Env, Labels, Opened, PatchGrid, Seed, Tokens, episode_seed};
 use serde::Serialize;
@@ -29,7 +27,7 @@ pub(super) use self::what_where::WhatWhere;
 use super::cost::{Meter, StudyCost};
 use super::finding::{Analysis, Bench, Finding, Findings, Shown};
 use super::means::{difference, over};
-use super::play::EpisodeStart;
+use super::play::{EpisodeStart, Starts};
 use super::words::count;
 use super::{HEADS, INTERVAL, Mean, Progress, ReportHead, Scheduler, Study, StudyError, finish};
 use crate::figure::Figure;
@@ -198,14 +196,13 @@ pub(super) struct Job<'a> {
     seed: Seed,
     heads: usize,
     grid: PatchGrid,
-    /// `[episodes]`
-    starts: Vec<Mutex<EpisodeStart>>,
+    starts: Starts,
 }
 
 impl Job<'_> {
     /// An episode as it begins.
     fn start(&self, episode: usize) -> EpisodeStart {
-        self.starts[episode].lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        self.starts.get(episode)
     }
 
     /// Numbers of all episodes.
@@ -288,23 +285,14 @@ pub fn study_heads(
     };
     let refused = |error: foveate_core::PolicyError| StudyError::Refused { why: error.to_string() };
     let grid = PatchGrid::tile(columns, rows, 1, 1).map_err(refused)?;
-    let starts =
-        EpisodeStart::all(request.env, request.agent, request.seed, request.episodes, request.max_steps);
+    let starts = Starts::new(request.env, request.agent, request.seed, request.episodes, request.max_steps);
     let seed = Seed::root(request.seed).child("heads", 0);
-    let meter = RefCell::new(Meter::new(StudyCost::of_heads(&request), progress));
+    let meter = Meter::new(StudyCost::of_heads(&request), progress);
     let HeadsRequest { analysis, decisions, sticky, labels, .. } = request;
     let job = Job { scheduler, decisions, sticky, seed, heads, grid, starts };
-    let bench = Bench {
-        head: ReportHead::new(&labels, request.seed, vec![], vec![], 0),
-        dimensions: vec![],
-        shown: Shown { verb: "attends to with its heads", ..Shown::default() },
-        swaps: None,
-        pictures: None,
-        sensors: None,
-        cells: None,
-        heads: Some(job),
-        meter,
-    };
+    let head = ReportHead::new(&labels, request.seed, vec![], vec![], 0);
+    let shown = Shown { verb: "attends to with its heads", ..Shown::default() };
+    let bench = Bench { heads: Some(job), ..Bench::new(head, vec![], shown, None, meter) };
     let mut study = finish(&[analysis], bench)?;
     let scores = study.report.get::<Heads>().map_or(vec![], |found| found.scores.clone());
     let head = &mut study.report.head;

@@ -5,9 +5,10 @@
 
 use super::super::StudyError;
 use super::super::seen::SeenPicture;
+use super::super::words::dot;
 use super::drive::{drive, total_variation};
 use super::{Found, HeadNumber, Job, OfHeads};
-use crate::charts::{DotPlot, DotRow, dots, percent};
+use crate::charts::{DotPlot, dots, percent};
 use crate::figure::{Figure, Ink};
 
 /// Steps ahead, and steps before in which a place must have been still.
@@ -183,16 +184,8 @@ impl OfHeads for Planning {
 fn figure(findings: &[HeadNumber]) -> Figure {
     let rows = findings.iter().flat_map(|finding| {
         let name = finding.name.split(';').next().unwrap_or_default().to_owned();
-        let row = |kind: &str, ink, (value, interval)| DotRow {
-            name: name.clone(),
-            kind: kind.into(),
-            ink,
-            value,
-            interval,
-            remark: None,
-        };
-        let own = row("measured", Ink::Attention, finding.value);
-        [Some(own), finding.null.map(|null| row("null", Ink::Muted, null))].into_iter().flatten()
+        let null = finding.null.map(|null| dot(name.clone(), "null", Ink::Muted, null));
+        std::iter::once(dot(name, "measured", Ink::Attention, finding.value)).chain(null)
     });
     dots(DotPlot {
         name: "planning",

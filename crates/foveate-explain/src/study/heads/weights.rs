@@ -5,10 +5,11 @@ use foveate_core::statistics::mean;
 use super::super::StudyError;
 use super::super::probes::spread;
 use super::super::seen::SeenPicture;
+use super::super::words::dot;
 use super::drive::drive;
 use super::maps::{bright, head, sheet, to_buf};
 use super::{Found, HeadNumber, Job, OfHeads};
-use crate::charts::{DotPlot, DotRow, WHOLE, dots, glow, percent};
+use crate::charts::{DotPlot, WHOLE, dots, glow, percent};
 use crate::figure::{Anchor, DataTable, Drawing, Figure, Ink, LETTERS, short};
 
 /// Moments of the first episode that are drawn.
@@ -202,13 +203,8 @@ fn marginals(job: &Job<'_>, played: &[(Played, usize)]) -> Figure {
 }
 
 fn entropies(findings: &[HeadNumber]) -> Figure {
-    let rows = findings.iter().filter(|finding| finding.name.contains("entropy")).map(|finding| DotRow {
-        name: finding.name.split(':').next().unwrap_or_default().into(),
-        kind: String::new(),
-        ink: Ink::Attention,
-        value: finding.value.0,
-        interval: finding.value.1,
-        remark: None,
+    let rows = findings.iter().filter(|finding| finding.name.contains("entropy")).map(|finding| {
+        dot(finding.name.split(':').next().unwrap_or_default(), "", Ink::Attention, finding.value)
     });
     dots(DotPlot {
         name: "entropy",

@@ -10,68 +10,47 @@
 //!
 //! [`Env::sensor_order`]: foveate_core::Env::sensor_order
 
-mod attention;
-mod effects;
-mod probe;
-mod record;
-mod recover;
+pub(super) mod probe;
+pub(super) mod record;
 
-use std::cell::RefCell;
+use foveate_core::{Agent, Env, EvaluateError, Observation, Seed, Tokens};
 
-use foveate_core::{
-    ActContext, Agent, Env, EvaluateError, Observation, RolloutJob, Seed, Tokens, episode_seed,
-};
-
-pub(super) use self::attention::Attention;
-pub use self::attention::SensorCodes;
-pub(super) use self::effects::True;
-pub use self::effects::{RankTest, SensorFinding, SensorMethod, Sensors};
 use self::probe::{Effects, Foils};
 use self::record::Record;
-pub(super) use self::recover::Recovery;
-pub use self::recover::{Message, Recovered, RecoveredSensor};
 use super::cost::Meter;
 use super::finding::{Bench, Shown};
-use super::play::{EpisodeStart, action_scale};
+use super::play::{EpisodeStart, Starts, action_scale, first_decision};
 use super::probes::{other_moment, spread};
 use super::{ReportHead, Scheduler, StudyError, StudyRequest, swaps};
 use crate::trajectory::ActionScale;
 
 /// Steps for which a frozen sensor holds its value.
-const FREEZE: usize = 10;
+pub(super) const FREEZE: usize = 10;
 /// Moments of other episodes whose values replace that of a sensor.
-const DONORS: usize = 4;
+pub(super) const DONORS: usize = 4;
 /// Random orders of the weights behind the null of a rank correlation.
-const DEALS: usize = 40;
+pub(super) const DEALS: usize = 40;
 /// Mean change of the action, as a part of its range, below which nothing is said about the order of the sensors.
-const FLOOR: f64 = 0.01;
+pub(super) const FLOOR: f64 = 0.01;
 /// Most names of columns that fit below the weights of the film.
 const MOST_COLUMN_NAMES: usize = 12;
 
 /// Whether the agent attends to named sensors in this world. An agent that does not fit the world is refused later.
 pub(super) fn listens(env: &dyn Env, agent: &dyn Agent, seed: u64) -> bool {
-    let (mut env, mut agent) = (env.boxed_clone(), agent.boxed_clone());
-    env.reset(Some(seed));
-    agent.begin_episode(episode_seed(seed, 0));
-    if !matches!(env.observation(), Observation::Vector(_)) {
-        return false;
-    }
-    let decided = agent.act(env.observation(), &mut ActContext::default());
-    decided.is_ok_and(|decision| {
-        decision.attention.is_some_and(|attention| matches!(attention.tokens(), Tokens::Named(_)))
-    })
+    let listens = first_decision(env, agent, seed, |env, decision| {
+        let named = decision.attention.is_some_and(|of| matches!(of.tokens(), Tokens::Named(_)));
+        named && matches!(env.observation(), Observation::Vector(_))
+    });
+    listens.unwrap_or(false)
 }
-
-/// The world at the start of an episode; the agent, and one with random weights.
-type Start = (Box<dyn Env>, [Box<dyn Agent>; 2]);
 
 /// All results of the phases.
 pub(super) struct Found {
-    scale: ActionScale,
+    pub(super) scale: ActionScale,
     /// The agent's episodes.
-    records: Vec<Record>,
+    pub(super) records: Vec<Record>,
     /// `[episodes][decisions]`, of the agent and of agents with random weights.
-    effects: [Vec<Vec<Effects>>; 2],
+    pub(super) effects: [Vec<Vec<Effects>>; 2],
 }
 
 /// Plays, records and tests.
@@ -83,28 +62,12 @@ pub(super) fn measure<'a>(
     let part = meter.part("playing and filming");
     let swaps = swaps::first_part(request, scheduler, &mut meter)?;
     let seed = Seed::root(request.seed).child("explain sensors", 0);
-    let (n, decisions, env_seed) = (request.episodes, request.decisions, request.seed);
-    let max_steps = request.max_steps.unwrap_or(usize::MAX);
+    let (n, decisions) = (request.episodes, request.decisions);
     let scale = action_scale(request.env.spec());
-    let mut env = request.env.boxed_clone();
-    let starts: Vec<Start> = (0..n)
-        .map(|episode| {
-            env.reset((episode == 0).then_some(request.seed));
-            let random =
-                super::phases::random_weights(request.agent, seed.child("random weights", episode as u64));
-            (env.boxed_clone(), [request.agent.boxed_clone(), random])
-        })
-        .collect();
-    let bank = std::sync::Mutex::new(starts);
-    let start = |side: usize, episode: usize| {
-        let bank = bank.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let (env, agents) = &bank[episode];
-        EpisodeStart {
-            env: env.boxed_clone(),
-            agent: agents[side].boxed_clone(),
-            job: RolloutJob { genome: 0, episode, env_seed },
-            max_steps,
-        }
+    let starts = Starts::of(request);
+    let start = |side: usize, episode: usize| match side {
+        0 => starts.get(episode),
+        _ => EpisodeStart { agent: starts.random(episode, seed), ..starts.get(episode) },
     };
     let names = &request.sensors;
     let played = scheduler.ordered(
@@ -155,23 +118,18 @@ pub(super) fn measure<'a>(
     let tested = own.iter().map(Vec::len).sum();
     let trajectories = records.iter().map(|record| &record.trajectory);
     let head = ReportHead::of(&request.labels, request.seed, trajectories, tested);
+    let head = ReportHead { pictured: false, ..head };
+    let shown = Shown {
+        verb: "listens to",
+        episode,
+        maps: vec![],
+        film,
+        picture: picture.unwrap_or([1, 1]),
+        seen: "weights: a column for each sensor, a row for each code",
+        columns,
+    };
     Ok(Bench {
-        head: ReportHead { pictured: false, ..head },
-        dimensions: request.dimensions.clone(),
-        shown: Shown {
-            verb: "listens to",
-            episode,
-            maps: vec![],
-            film,
-            picture: picture.unwrap_or([1, 1]),
-            seen: "weights: a column for each sensor, a row for each code",
-            columns,
-        },
-        swaps,
-        pictures: None,
         sensors: Some(Found { scale, records, effects: [own, random] }),
-        cells: None,
-        heads: None,
-        meter: RefCell::new(meter),
+        ..Bench::new(head, request.dimensions.clone(), shown, swaps, meter)
     })
 }

@@ -11,45 +11,45 @@ use crate::shuffled;
 use crate::trajectory::ActionScale;
 
 /// What is done to a sensor, in the order of [`Effects::change`].
-pub(super) const INTERVENTIONS: [&str; 3] = ["knocked out", "frozen", "replaced"];
+pub(in crate::study) const INTERVENTIONS: [&str; 3] = ["knocked out", "frozen", "replaced"];
 
 /// What changing sensors did to one decision.
-pub(super) struct Effects {
+pub(in crate::study) struct Effects {
     /// `[rows]`: the sensors.
     keys: Vec<Key>,
     /// `[rows]`: absolute weights.
     weights: Vec<f64>,
     /// `[interventions][rows]`: change of the action, in 0.0..=1.0.
-    pub(super) change: [Vec<f64>; 3],
+    pub(in crate::study) change: [Vec<f64>; 3],
     /// Change of the action with all sensors replaced.
-    pub(super) natural: f64,
+    pub(in crate::study) natural: f64,
     /// `[interventions]`: rank correlation over sensors of weight and change: of the agent's weights, of the same weights
     /// dealt at random, of those of another moment.
-    pub(super) ranks: [[f64; 3]; 3],
+    pub(in crate::study) ranks: [[f64; 3]; 3],
 }
 
 impl Effects {
-    pub(super) fn row(&self, key: Key) -> Option<usize> {
+    pub(in crate::study) fn row(&self, key: Key) -> Option<usize> {
         self.keys.binary_search(&key).ok()
     }
 
     /// The row's share of all weights.
-    pub(super) fn share(&self, row: usize) -> f64 {
+    pub(in crate::study) fn share(&self, row: usize) -> f64 {
         let all: f64 = self.weights.iter().sum();
         if all > 0.0 { self.weights[row] / all } else { 0.0 }
     }
 }
 
 /// What decisions are compared with.
-pub(super) struct Foils<'a> {
-    pub(super) scale: &'a ActionScale,
+pub(in crate::study) struct Foils<'a> {
+    pub(in crate::study) scale: &'a ActionScale,
     /// A moment of another episode: its record and step.
-    pub(super) other: &'a (dyn Fn(&mut Rng, usize) -> (&'a Record, usize) + 'a),
-    pub(super) seed: Seed,
+    pub(in crate::study) other: &'a (dyn Fn(&mut Rng, usize) -> (&'a Record, usize) + 'a),
+    pub(in crate::study) seed: Seed,
 }
 
 /// Puts the decisions at `steps` to the test.
-pub(super) fn probe(
+pub(in crate::study) fn probe(
     start: EpisodeStart,
     record: &Record,
     steps: &[usize],

@@ -4,49 +4,49 @@ use foveate_core::episode::{AfterStep, BeforeChoice, BeforeStep, Observer};
 use foveate_core::{Attention, Env, EvaluateError, ImageBuf, Observation, Tokens};
 
 use super::super::StudyError;
+use super::super::analyses::sensor_codes::diverging;
 use super::super::film::{FilmRecorder, FinishedFilm};
 use super::super::play::EpisodeStart;
-use super::attention::diverging;
 use crate::original_order::sensor_name;
 use crate::trajectory::Trajectory;
 
 /// A sensor of the world, and which of several copies: `u32::MAX` is none of the world's, such as a channel of noise.
-pub(super) type Key = (u32, u32);
+pub(in crate::study) type Key = (u32, u32);
 
 /// An episode; `rows` are the sensors that are shown, in the world's order.
-pub(super) struct Record {
+pub(in crate::study) struct Record {
     /// `[rows]`: which sensors, rising.
-    pub(super) keys: Vec<Key>,
+    pub(in crate::study) keys: Vec<Key>,
     /// `[rows]`: their names.
-    pub(super) names: Vec<String>,
+    pub(in crate::study) names: Vec<String>,
     /// `[steps, rows]`
-    pub(super) values: Vec<Vec<f32>>,
+    pub(in crate::study) values: Vec<Vec<f32>>,
     /// `[steps, rows]`: absolute weights, summed over heads and queries.
-    pub(super) weights: Vec<Vec<f32>>,
+    pub(in crate::study) weights: Vec<Vec<f32>>,
     /// `[steps][rows, heads × queries]`: the weights themselves, of the shown episode alone.
-    pub(super) codes: Vec<Vec<f32>>,
+    pub(in crate::study) codes: Vec<Vec<f32>>,
     /// `[steps]`: the controller's inputs.
-    pub(super) inputs: Vec<Vec<f32>>,
+    pub(in crate::study) inputs: Vec<Vec<f32>>,
     /// Heads, and queries of each.
-    pub(super) readers: [usize; 2],
-    pub(super) trajectory: Trajectory,
+    pub(in crate::study) readers: [usize; 2],
+    pub(in crate::study) trajectory: Trajectory,
     /// The film of the shown episode, and the size of the picture of weights in it.
-    pub(super) film: Option<(FinishedFilm, [usize; 2])>,
+    pub(in crate::study) film: Option<(FinishedFilm, [usize; 2])>,
 }
 
 impl Record {
     /// Decisions.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::study) fn len(&self) -> usize {
         self.trajectory.len()
     }
 
     /// The row of a sensor.
-    pub(super) fn row(&self, key: Key) -> Option<usize> {
+    pub(in crate::study) fn row(&self, key: Key) -> Option<usize> {
         self.keys.binary_search(&key).ok()
     }
 
     /// Every sensor of any episode with its name, in the world's order.
-    pub(super) fn all_keys(records: &[Record]) -> Vec<(Key, String)> {
+    pub(in crate::study) fn all_keys(records: &[Record]) -> Vec<(Key, String)> {
         let mut all: Vec<(Key, String)> = records
             .iter()
             .flat_map(|record| record.keys.iter().copied().zip(record.names.iter().cloned()))
@@ -57,7 +57,7 @@ impl Record {
     }
 
     /// `[rows]`: the mean of each sensor over the episode.
-    pub(super) fn means(&self) -> Vec<f32> {
+    pub(in crate::study) fn means(&self) -> Vec<f32> {
         let n = self.values.len().max(1) as f64;
         (0..self.keys.len())
             .map(|row| (self.values.iter().map(|values| f64::from(values[row])).sum::<f64>() / n) as f32)
@@ -66,7 +66,7 @@ impl Record {
 }
 
 /// For every number that `env` shows now, in the world's order: which sensor it is, and where it is shown.
-pub(super) fn places(env: &dyn Env, shown: usize) -> Result<Vec<(Key, usize)>, StudyError> {
+pub(in crate::study) fn places(env: &dyn Env, shown: usize) -> Result<Vec<(Key, usize)>, StudyError> {
     let order = env.sensor_order();
     if let Some(order) = order
         && order.len() != shown
@@ -90,7 +90,7 @@ pub(super) fn places(env: &dyn Env, shown: usize) -> Result<Vec<(Key, usize)>, S
 }
 
 /// The numbers that the world shows, and nothing else.
-pub(super) fn numbers(env: &dyn Env) -> Result<&[f32], StudyError> {
+pub(in crate::study) fn numbers(env: &dyn Env) -> Result<&[f32], StudyError> {
     match env.observation() {
         Observation::Vector(numbers) => Ok(numbers),
         other => Err(StudyError::Refused {
@@ -100,7 +100,7 @@ pub(super) fn numbers(env: &dyn Env) -> Result<&[f32], StudyError> {
 }
 
 /// The weights by sensor: `[shown]` absolute sums, and `[heads × queries]` of each number shown.
-pub(super) fn weights(attention: &Attention<'_>, shown: usize) -> Result<Vec<f32>, StudyError> {
+pub(in crate::study) fn weights(attention: &Attention<'_>, shown: usize) -> Result<Vec<f32>, StudyError> {
     let refused = |what: String| {
         Err(StudyError::Refused {
             why: format!("the agent attends to {what}, and the world shows {shown} numbers"),
@@ -121,7 +121,7 @@ pub(super) fn weights(attention: &Attention<'_>, shown: usize) -> Result<Vec<f32
 }
 
 /// Plays an episode and writes it down, with a film if it is to be shown.
-pub(super) fn record(
+pub(in crate::study) fn record(
     mut start: EpisodeStart,
     names: &[String],
     shown: bool,

@@ -5,16 +5,16 @@ use std::fmt;
 use foveate_core::statistics::mean_interval;
 use serde::Serialize;
 
+use super::figures;
 use super::page::randomised;
 use super::report::{FEWEST_UNTRAINED, Order, SwapReport, natural_percent};
-use super::{Swaps, figures};
 use crate::charts::WHOLE;
 use crate::estimate::Estimate;
 use crate::figure::{Anchor, DataTable, Figure, Ink, LETTERS, Plot, short};
 use crate::page::{PageTable, ReportPage, Section};
 use crate::study::report::{whole_json, write_figures};
 use crate::study::words::png;
-use crate::study::{AddFile, Findings, Numbers, REPORT_FILE, Report, ReportHead, Study};
+use crate::study::{AddFile, Findings, Numbers, REPORT_FILE, Report, ReportHead, Study, Swaps};
 
 /// Agents, and what was found of each.
 #[derive(Debug, Clone, Serialize)]

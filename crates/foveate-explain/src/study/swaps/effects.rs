@@ -6,9 +6,9 @@ use serde::Serialize;
 use super::moment::{Distance, Moment};
 
 /// Moments of other episodes that parts are taken from.
-pub(super) const DONORS: usize = 16;
+pub(in crate::study) const DONORS: usize = 16;
 /// The same where whole decisions are taken again for every place.
-pub(super) const INPUT_DONORS: usize = 4;
+pub(in crate::study) const INPUT_DONORS: usize = 4;
 /// Random orders that are compared with that of the claim.
 const ORDERS: usize = 4;
 /// The change of the picture by random places counts as matched within this part of that by the claimed ones.
@@ -16,19 +16,19 @@ const MATCHED: f64 = 0.1;
 
 /// Mean changes of the action, one decision, over donors.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Paths {
+pub(in crate::study) struct Paths {
     /// Everything from the donor: how much the action varies.
-    pub(super) natural: f64,
+    pub(in crate::study) natural: f64,
     /// Weights and values of the attention; of an agent that cannot be opened, the observation.
-    pub(super) attended: f64,
+    pub(in crate::study) attended: f64,
     /// Weights alone, where attention is soft.
-    pub(super) selection: Option<f64>,
+    pub(in crate::study) selection: Option<f64>,
     /// Values alone, where attention is soft.
-    pub(super) values: Option<f64>,
+    pub(in crate::study) values: Option<f64>,
     /// The memory alone.
-    pub(super) memory: f64,
+    pub(in crate::study) memory: f64,
     /// Of decisions by the largest score: the regret in scores, by the paths of [`Regret`].
-    pub(super) regret: Option<Regret<f64>>,
+    pub(in crate::study) regret: Option<Regret<f64>>,
 }
 
 /// By how much what is chosen with a part of another moment scores below what was chosen, in the scores of the decision as it was:
@@ -45,34 +45,34 @@ pub struct Regret<T> {
 
 /// Parts are swapped in an order, more and more of them; entry `i` is for the budget `i`.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Curves {
+pub(in crate::study) struct Curves {
     /// How many parts are swapped.
-    pub(super) budgets: Vec<usize>,
+    pub(in crate::study) budgets: Vec<usize>,
     /// Mean changes of the action when they are swapped in the order of the claim …
-    pub(super) claim: Vec<f64>,
+    pub(in crate::study) claim: Vec<f64>,
     /// … in random order, which changes as much of what is observed …
-    pub(super) null: Vec<f64>,
+    pub(in crate::study) null: Vec<f64>,
     /// … in the order of where the agent attends in other episodes …
-    pub(super) prior: Vec<f64>,
+    pub(in crate::study) prior: Vec<f64>,
     /// … in the order of the claim in the most similar moment of another episode …
-    pub(super) similar: Vec<f64>,
+    pub(in crate::study) similar: Vec<f64>,
     /// … and in the order of their effects one by one, measured with other donors.
-    pub(super) best: Vec<f64>,
+    pub(in crate::study) best: Vec<f64>,
     /// Of each part, the token, the claim and its effect alone.
-    pub(super) single: Vec<(u32, f64, f64)>,
+    pub(in crate::study) single: Vec<(u32, f64, f64)>,
     /// Share of random draws whose change of the observation is that of the claim within a tenth.
-    pub(super) matched: Option<f64>,
+    pub(in crate::study) matched: Option<f64>,
 }
 
 /// What is compared with the claim of a moment: the claims of other episodes, and of the moment most like it; of tokens and of
 /// places.
-pub(super) struct Others<'a> {
-    pub(super) prior: [&'a [f64]; 2],
-    pub(super) similar: [&'a [f64]; 2],
+pub(in crate::study) struct Others<'a> {
+    pub(in crate::study) prior: [&'a [f64]; 2],
+    pub(in crate::study) similar: [&'a [f64]; 2],
 }
 
 /// Budgets up to `parts`: all of few, otherwise twice as many each time.
-pub(super) fn budgets(parts: usize) -> Vec<usize> {
+pub(in crate::study) fn budgets(parts: usize) -> Vec<usize> {
     if parts <= 16 {
         return (1..=parts).collect();
     }
@@ -83,14 +83,18 @@ pub(super) fn budgets(parts: usize) -> Vec<usize> {
 }
 
 /// Indices from the largest value to the smallest; of equal ones the first comes first.
-pub(super) fn descending(values: &[f64]) -> Vec<u32> {
+pub(in crate::study) fn descending(values: &[f64]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..values.len() as u32).collect();
     order.sort_by(|&a, &b| values[b as usize].total_cmp(&values[a as usize]));
     order
 }
 
 /// The paths by which a decision depends on the moment.
-pub(super) fn paths(moment: &Moment, donors: &[&Moment], distance: &Distance) -> Result<Paths, PolicyError> {
+pub(in crate::study) fn paths(
+    moment: &Moment,
+    donors: &[&Moment],
+    distance: &Distance,
+) -> Result<Paths, PolicyError> {
     let mut sums = Paths::default();
     let each = 1.0 / donors.len().max(1) as f64;
     let change = |action: &[f64]| each * distance.between(action, &moment.action);
@@ -202,7 +206,7 @@ impl<F: FnMut(usize, &[u32]) -> Result<f64, PolicyError>> Orders<'_, F> {
 }
 
 /// Values of attended units are swapped, `units` of them: those with the largest claims.
-pub(super) fn of_values(
+pub(in crate::study) fn of_values(
     moment: &Moment,
     donors: &[&Moment],
     others: &Others<'_>,
@@ -263,7 +267,7 @@ pub(super) fn of_values(
 }
 
 /// Places of the observation are swapped, and everything is computed again.
-pub(super) fn of_inputs(
+pub(in crate::study) fn of_inputs(
     moment: &Moment,
     donors: &[&Moment],
     others: &Others<'_>,

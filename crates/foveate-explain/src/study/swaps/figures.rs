@@ -8,12 +8,12 @@ use super::report::{Order, PICKS, Pick, SwapReport};
 use crate::charts::{DotPlot, DotRow, HALF, WHOLE, dots};
 use crate::estimate::Estimate;
 use crate::figure::{DataTable, Figure, Ink, Plot, short};
-use crate::study::words::intervals;
+use crate::study::words::{dot, intervals};
 
 /// The figure whose table has every effect.
-pub(super) const EFFECTS: &str = "effects";
+pub(in crate::study) const EFFECTS: &str = "effects";
 
-pub(super) fn figures(report: &SwapReport, measured: &Measurement) -> Vec<Figure> {
+pub(in crate::study) fn figures(report: &SwapReport, measured: &Measurement) -> Vec<Figure> {
     let mut all = vec![shares(report)];
     let mut orders = report.orders.iter();
     for (pick, [curves_name, single_name]) in
@@ -32,12 +32,8 @@ pub(super) fn figures(report: &SwapReport, measured: &Measurement) -> Vec<Figure
 /// Shares of N by path.
 fn shares(report: &SwapReport) -> Figure {
     let row = |name: &str, ink: Ink, of: &Estimate| DotRow {
-        name: name.into(),
-        kind: String::new(),
-        ink,
-        value: of.value,
-        interval: of.interval,
         remark: Some((Ink::Text, of.plain())),
+        ..dot(name, "", ink, (of.value, of.interval))
     };
     let rest = match (&report.attended, &report.memory) {
         (Some(m), Some(memory)) => Some(Estimate { value: 1.0 - m.value - memory.value, interval: None }),

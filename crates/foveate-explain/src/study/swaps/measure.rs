@@ -1,7 +1,5 @@
 //! Episodes are played, decisions sampled from them evenly, and each is taken again with parts from other episodes.
 
-use std::sync::PoisonError;
-
 use foveate_core::{Agent, Env, EpisodeResult, Opened, RolloutJob, Seed};
 
 use super::effects::{Curves, DONORS, Others, Paths, of_inputs, of_values, paths};
@@ -9,32 +7,32 @@ use super::meter::{EffectMeter, MOST_UNITS};
 use super::moment::{Distance, Moment};
 use crate::page::FilmEffects;
 use crate::study::cost::Meter;
-use crate::study::play::{EpisodeStart, policy_error, replay};
+use crate::study::play::{EpisodeStart, Starts, policy_error, replay};
 use crate::study::probes::{other_moment, spread};
 use crate::study::{Scheduler, StudyError};
 
 /// What is measured, and how much of it.
-pub(super) struct Plan<'a> {
-    pub(super) env: &'a dyn Env,
-    pub(super) agent: &'a dyn Agent,
-    pub(super) seed: u64,
-    pub(super) episodes: usize,
+pub(in crate::study) struct Plan<'a> {
+    pub(in crate::study) env: &'a dyn Env,
+    pub(in crate::study) agent: &'a dyn Agent,
+    pub(in crate::study) seed: u64,
+    pub(in crate::study) episodes: usize,
     /// Decisions of an episode.
-    pub(super) decisions: usize,
+    pub(in crate::study) decisions: usize,
     /// Of those, how many are taken again with places of the observation swapped.
-    pub(super) inputs: usize,
-    pub(super) max_steps: Option<usize>,
+    pub(in crate::study) inputs: usize,
+    pub(in crate::study) max_steps: Option<usize>,
     /// Whether the effects of what is attended in the first episode are wanted for its film.
-    pub(super) film: bool,
+    pub(in crate::study) film: bool,
 }
 
 /// A decision, and what it became.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Measured {
-    pub(super) step: usize,
-    pub(super) paths: Paths,
-    pub(super) values: Option<Curves>,
-    pub(super) inputs: Option<Curves>,
+pub(in crate::study) struct Measured {
+    pub(in crate::study) step: usize,
+    pub(in crate::study) paths: Paths,
+    pub(in crate::study) values: Option<Curves>,
+    pub(in crate::study) inputs: Option<Curves>,
 }
 
 /// Episodes that were played, and the decisions sampled from them.
@@ -47,14 +45,14 @@ pub(in crate::study) struct Sampled {
 
 /// All decisions of an agent.
 pub(in crate::study) struct Measurement {
-    pub(super) scores: Vec<f64>,
+    pub(in crate::study) scores: Vec<f64>,
     /// `[episodes]`
-    pub(super) episodes: Vec<Vec<Measured>>,
-    pub(super) distance: Distance,
+    pub(in crate::study) episodes: Vec<Vec<Measured>>,
+    pub(in crate::study) distance: Distance,
     /// Units that can be attended to, and how many of them are tested; `None` for an agent that cannot be opened.
-    pub(super) units: Option<[usize; 2]>,
-    pub(super) hard: bool,
-    pub(super) places: usize,
+    pub(in crate::study) units: Option<[usize; 2]>,
+    pub(in crate::study) hard: bool,
+    pub(in crate::study) places: usize,
     pub(in crate::study) film: Option<FilmEffects>,
 }
 
@@ -102,12 +100,12 @@ fn sample(
 
 /// Plays the episodes and keeps sampled decisions.
 fn record(plan: &Plan<'_>, scheduler: &dyn Scheduler, each: &mut dyn FnMut()) -> Result<Sampled, StudyError> {
-    let starts = EpisodeStart::all(plan.env, plan.agent, plan.seed, plan.episodes, plan.max_steps);
+    let starts = Starts::new(plan.env, plan.agent, plan.seed, plan.episodes, plan.max_steps);
     let (decisions, inputs) = (plan.decisions, plan.inputs);
     // A larger limit is none.
     let expected = plan.max_steps.filter(|&steps| u32::try_from(steps).is_ok()).unwrap_or(0);
     let work = |episode: usize| {
-        let start = || starts[episode].lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let start = || starts.get(episode);
         // Which decisions are sampled depends on how long the episode is, so it is played twice; once if it is as long as can be
         // expected of one that is truncated.
         let (result, mut moments) = sample(start(), &spread(expected, decisions), inputs)?;
@@ -203,7 +201,7 @@ fn film(
 ///
 /// # Errors
 /// When the world or an episode fails, there is nothing to swap, or someone asks to stop.
-pub(super) fn measure(
+pub(in crate::study) fn measure(
     plan: &Plan<'_>,
     seed: Seed,
     sampled: Option<Sampled>,

@@ -11,21 +11,18 @@
 //!   (values swapped, weights and memory kept), once over all places of the observation (everything computed again).
 
 mod compare;
-mod effects;
-mod figures;
-mod measure;
+pub(super) mod effects;
+pub(super) mod figures;
+pub(super) mod measure;
 mod meter;
 mod moment;
-mod page;
+pub(super) mod page;
 mod places;
-mod report;
+pub(super) mod report;
 #[cfg(test)]
 mod verdict_tests;
 
-use std::cell::RefCell;
-
 use foveate_core::{ActContext, Agent, Seed, episode_seed};
-use serde::Serialize;
 
 pub use compare::{Compared, Comparison};
 pub use effects::Regret;
@@ -39,7 +36,7 @@ pub(super) use page::{OwnTest, differences};
 
 use self::measure::{Measurement, Plan, measure};
 use super::cost::{Meter, StudyCost};
-use super::finding::{Analysis, Bench, Finding, Findings, Shown};
+use super::finding::{Bench, Shown};
 use super::phases::{random_tensors, random_weights};
 use super::{ANALYSES, Progress, Scheduler, Study, StudyError, StudyRequest, finish};
 
@@ -54,40 +51,9 @@ const UNTRAINED_SIZE: [usize; 3] = [5, 6, 200];
 pub(super) struct Swapped {
     pub(super) measured: Measurement,
     /// Untrained agents.
-    others: Vec<Measurement>,
+    pub(super) others: Vec<Measurement>,
     /// The agent with parts of its weights at random.
-    randomised: Vec<Randomised>,
-}
-
-/// What matters, in numbers.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Swaps {
-    /// What matters, by which path, in which order; `None` where nothing can be swapped.
-    pub swaps: Option<SwapReport>,
-}
-
-/// What matters, by which path, in which order.
-#[derive(Debug)]
-pub(super) struct Matters;
-
-impl Analysis for Matters {
-    fn name(&self) -> &'static str {
-        "matters"
-    }
-
-    fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
-        let Some(swapped) = &bench.swaps else { return Ok(Some(Finding::new(Swaps { swaps: None }))) };
-        let report = report::report(&bench.head, swapped);
-        let figures = figures::figures(&report, &swapped.measured);
-        let bordered = swapped.measured.film.is_some();
-        Ok(Some(Finding {
-            tiles: page::tiles(&report).collect(),
-            sentences: page::sentences(&report).into(),
-            lines: page::verdict_lines(&report),
-            section: Some(page::section(&report, bordered, figures)),
-            ..Finding::new(Swaps { swaps: Some(report) })
-        }))
-    }
+    pub(super) randomised: Vec<Randomised>,
 }
 
 /// Most parts of an agent that are drawn at random by themselves.
@@ -174,20 +140,8 @@ pub fn study_swaps(
         });
     };
     let head = report::head(&request.labels, request.seed, &swapped.measured);
-    finish(
-        ANALYSES,
-        Bench {
-            head,
-            dimensions: request.dimensions,
-            shown: Shown::default(),
-            swaps: Some(swapped),
-            pictures: None,
-            sensors: None,
-            cells: None,
-            heads: None,
-            meter: RefCell::new(meter),
-        },
-    )
+    let bench = Bench::new(head, request.dimensions, Shown::default(), Some(swapped), meter);
+    finish(ANALYSES, bench)
 }
 
 fn find(

@@ -14,7 +14,7 @@ use crate::trajectory::ActionScale;
 
 /// How far apart two actions are, from 0 to 1.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Distance {
+pub(in crate::study) enum Distance {
     /// Mean over dimensions of |difference| divided by the dimension's extent.
     Ranges(ActionScale),
     /// Half the sum of |differences| of the choices' probabilities: total variation.
@@ -26,7 +26,7 @@ pub(super) enum Distance {
 impl Distance {
     /// For a world whose agent decides as in `actions`: choices have probabilities if each of them is not negative and their
     /// sum is 1 in all decisions.
-    pub(super) fn of<'a>(spec: &EnvSpec, mut actions: impl Iterator<Item = &'a [f64]>) -> Distance {
+    pub(in crate::study) fn of<'a>(spec: &EnvSpec, mut actions: impl Iterator<Item = &'a [f64]>) -> Distance {
         if !spec.action.is_discrete() {
             return Distance::Ranges(ActionScale::Box(spec.action.bounds()));
         }
@@ -36,7 +36,7 @@ impl Distance {
         if actions.all(are_probabilities) { Distance::Probabilities } else { Distance::Choice }
     }
 
-    pub(super) fn between(&self, a: &[f64], b: &[f64]) -> f64 {
+    pub(in crate::study) fn between(&self, a: &[f64], b: &[f64]) -> f64 {
         match self {
             Distance::Ranges(scale) => scale.distance(a, b),
             Distance::Probabilities => a.iter().zip(b).map(|(a, b)| (a - b).abs()).sum::<f64>() / 2.0,
@@ -46,13 +46,13 @@ impl Distance {
 
     /// By how much the score of what `other` chooses is below that of what `own` chooses, in `own`'s scores; `None` unless choices
     /// are made by the largest score.
-    pub(super) fn regret(&self, other: &[f64], own: &[f64]) -> Option<f64> {
+    pub(in crate::study) fn regret(&self, other: &[f64], own: &[f64]) -> Option<f64> {
         let chosen = own[best(own)];
         (*self == Distance::Choice).then(|| chosen - own.get(best(other)).copied().unwrap_or(chosen))
     }
 
     /// In words, with its unit.
-    pub(super) const fn name(&self) -> &'static str {
+    pub(in crate::study) const fn name(&self) -> &'static str {
         match self {
             Distance::Ranges(_) => "mean over the action's dimensions of |difference| / extent",
             Distance::Probabilities => "total variation of the choices' probabilities",
@@ -73,33 +73,33 @@ fn best(scores: &[f64]) -> usize {
 
 /// A decision as it was taken, with all that it depended on.
 pub(in crate::study) struct Moment {
-    pub(super) step: usize,
+    pub(in crate::study) step: usize,
     /// Agent and context before it; locked, for agents are used by one thread at a time.
     before: Mutex<Again>,
     /// The agent opened at its attention, if it can be.
     at_attention: Option<Mutex<Again>>,
-    pub(super) seen: ObservationBuf,
-    pub(super) action: Vec<f64>,
+    pub(in crate::study) seen: ObservationBuf,
+    pub(in crate::study) action: Vec<f64>,
     /// The decision at its attention, if the agent can be opened there.
-    pub(super) opened: Option<Opened>,
+    pub(in crate::study) opened: Option<Opened>,
     /// The places that can be transplanted, if the tokens of the attention have places in what is observed.
-    pub(super) places: Option<Places>,
+    pub(in crate::study) places: Option<Places>,
     /// `[tokens]`: how much each is said to matter, 1 in all; of hard attention the selected ones by rank, and hardly anything of
     /// the others.
-    pub(super) claim: Vec<f64>,
+    pub(in crate::study) claim: Vec<f64>,
     /// `[places]`: the same of places.
-    pub(super) place_claim: Vec<f64>,
+    pub(in crate::study) place_claim: Vec<f64>,
 }
 
 /// A decision to begin again: the agent opened at its attention, or as it was before, and its context.
-pub(super) struct Again {
+pub(in crate::study) struct Again {
     agent: Box<dyn Agent>,
     context: ActContext,
 }
 
 impl Moment {
     /// Whether there is something that can be swapped.
-    pub(super) fn can_be_swapped(&self) -> bool {
+    pub(in crate::study) fn can_be_swapped(&self) -> bool {
         self.opened.is_some() || self.places.as_ref().is_some_and(|places| places.len() > 0)
     }
 
@@ -162,12 +162,12 @@ impl Moment {
     }
 
     /// The agent opened at its attention, or, if it cannot be, as it was before.
-    pub(super) fn begin(&self) -> Again {
+    pub(in crate::study) fn begin(&self) -> Again {
         Again::copy_of(self.at_attention.as_ref().unwrap_or(&self.before))
     }
 
     /// The action on another observation, with this moment's memory.
-    pub(super) fn act_on(&self, observation: Observation<'_>) -> Result<Vec<f64>, PolicyError> {
+    pub(in crate::study) fn act_on(&self, observation: Observation<'_>) -> Result<Vec<f64>, PolicyError> {
         let Again { mut agent, mut context } = Again::copy_of(&self.before);
         Ok(agent.act(observation, &mut context)?.action.to_vec())
     }
@@ -180,7 +180,7 @@ impl Again {
     }
 
     /// The action with these weights and values.
-    pub(super) fn resume(&self, opened: &Opened) -> Result<Vec<f64>, PolicyError> {
+    pub(in crate::study) fn resume(&self, opened: &Opened) -> Result<Vec<f64>, PolicyError> {
         Ok(self.agent.boxed_clone().resume(opened, &mut self.context.clone())?.action.to_vec())
     }
 }

@@ -69,7 +69,7 @@ pub(in crate::study) fn differences(
 }
 
 /// The part of the page that stands first.
-pub(super) fn section(report: &SwapReport, bordered: bool, figures: Vec<Figure>) -> Section {
+pub(in crate::study) fn section(report: &SwapReport, bordered: bool, figures: Vec<Figure>) -> Section {
     Section {
         id: "matters".into(),
         title: "What matters, by which path, in which order".into(),
@@ -81,14 +81,14 @@ pub(super) fn section(report: &SwapReport, bordered: bool, figures: Vec<Figure>)
 }
 
 /// The three lines on a terminal, each with its reason below.
-pub(super) fn verdict_lines(report: &SwapReport) -> Vec<String> {
+pub(in crate::study) fn verdict_lines(report: &SwapReport) -> Vec<String> {
     let line = |line: &VerdictLine| {
         [format!("{:10} {}", line.answer, line.question), format!("           {}", line.why)]
     };
     report.verdict.iter().flat_map(line).collect()
 }
 
-pub(super) fn tiles(report: &SwapReport) -> impl Iterator<Item = Tile> {
+pub(in crate::study) fn tiles(report: &SwapReport) -> impl Iterator<Item = Tile> {
     let shares = |of: &Option<Estimate>| of.as_ref().map_or("—".into(), Estimate::plain);
     let order = report.orders.first().and_then(|order| order.f.as_ref());
     let notes = [
@@ -110,7 +110,7 @@ pub(super) fn tiles(report: &SwapReport) -> impl Iterator<Item = Tile> {
 }
 
 /// What may be concluded, a sentence for each line.
-pub(super) fn sentences(report: &SwapReport) -> [String; 3] {
+pub(in crate::study) fn sentences(report: &SwapReport) -> [String; 3] {
     let [moves, carries, right] = &report.verdict;
     let n = format!(
         "{} in {}",
@@ -235,7 +235,7 @@ fn lead(report: &SwapReport, bordered: bool) -> Vec<String> {
 }
 
 /// The agent with parts of its weights at random.
-pub(super) fn randomised(report: &SwapReport) -> Option<PageTable> {
+pub(in crate::study) fn randomised(report: &SwapReport) -> Option<PageTable> {
     if report.randomised.is_empty() {
         return None;
     }

@@ -11,7 +11,7 @@ const SIDE: usize = 12;
 
 /// The places of an observation: equal parts of a picture, the same for every agent, or numbers or cells one by one.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Places {
+pub(in crate::study) enum Places {
     /// `[places]`: rows and columns of pixels, from and to, in every picture of a stack or in the stack as one tall picture.
     Pixels {
         /// Whether rows are those of the tall picture.
@@ -31,7 +31,10 @@ pub(super) enum Places {
 
 impl Places {
     /// The places of `observation`; `None` where the tokens of `attention` lie elsewhere.
-    pub(super) fn of(attention: Option<&Attention<'_>>, observation: Observation<'_>) -> Option<Places> {
+    pub(in crate::study) fn of(
+        attention: Option<&Attention<'_>>,
+        observation: Observation<'_>,
+    ) -> Option<Places> {
         let tokens = attention.map(Attention::tokens);
         let count = tokens.map(|tokens| tokens.len());
         let fits =
@@ -71,7 +74,7 @@ impl Places {
     }
 
     /// `[places]`: the claims of all tokens, each dealt out by the area that it shares with every place.
-    pub(super) fn pool(&self, tokens: Tokens<'_>, claim: &[f64]) -> Vec<f64> {
+    pub(in crate::study) fn pool(&self, tokens: Tokens<'_>, claim: &[f64]) -> Vec<f64> {
         let Places::Pixels { height, width, rectangles, .. } = self else { return claim.to_vec() };
         let mut pooled = vec![0.0; rectangles.len()];
         for (token, &claim) in claim.iter().enumerate() {
@@ -91,7 +94,7 @@ impl Places {
     }
 
     /// How many there are.
-    pub(super) const fn len(&self) -> usize {
+    pub(in crate::study) const fn len(&self) -> usize {
         match self {
             Places::Pixels { rectangles, .. } => rectangles.len(),
             Places::Numbers(count) | Places::Cells(count) => *count,
@@ -100,7 +103,7 @@ impl Places {
 
     /// `[places]`: how far each differs between two observations: the sum over pixels of |difference|, of numbers the
     /// difference, of cells whether their codes differ.
-    pub(super) fn differences(&self, a: &ObservationBuf, b: &ObservationBuf) -> Vec<f64> {
+    pub(in crate::study) fn differences(&self, a: &ObservationBuf, b: &ObservationBuf) -> Vec<f64> {
         match (self, part(a), part(b)) {
             (Places::Pixels { tall, rectangles, .. }, ObservationBuf::Image(a), ObservationBuf::Image(b)) => {
                 let (a, b) = (a.as_pixels(), b.as_pixels());
@@ -127,7 +130,7 @@ impl Places {
     }
 
     /// How far two observations differ in all places together: the sum of their [differences](Places::differences).
-    pub(super) fn difference(&self, a: &ObservationBuf, b: &ObservationBuf) -> f64 {
+    pub(in crate::study) fn difference(&self, a: &ObservationBuf, b: &ObservationBuf) -> f64 {
         match (self, part(a), part(b)) {
             // The places tile the picture.
             (Places::Pixels { .. }, ObservationBuf::Image(a), ObservationBuf::Image(b)) => {
@@ -138,7 +141,7 @@ impl Places {
     }
 
     /// Writes these places of `donor` over `observation`.
-    pub(super) fn transplant(
+    pub(in crate::study) fn transplant(
         &self,
         places: &[u32],
         donor: &ObservationBuf,

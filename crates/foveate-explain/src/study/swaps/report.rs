@@ -14,11 +14,11 @@ use crate::study::words::count;
 use crate::study::{INTERVAL, ReportHead};
 
 /// Below this much natural variation, in parts of the action's whole range, nothing is claimed.
-pub(super) const FLOOR: f64 = 0.01;
+pub(in crate::study) const FLOOR: f64 = 0.01;
 
 /// Fewer untrained agents give no *yes*: an agent above all of n has the p-value 1 / (n + 1) by its rank, and that must not be
 /// above 1 in 20.
-pub(super) const FEWEST_UNTRAINED: usize = 20 - 1;
+pub(in crate::study) const FEWEST_UNTRAINED: usize = 20 - 1;
 
 /// More episodes than this are not advised.
 const MOST_ADVISED: f64 = 1000.0;
@@ -91,7 +91,7 @@ pub struct Randomised {
 }
 
 impl Randomised {
-    pub(super) fn new(tensors: String, cascade: bool, measured: &Measurement) -> Self {
+    pub(in crate::study) fn new(tensors: String, cascade: bool, measured: &Measurement) -> Self {
         let Shares { natural, attended, .. } = shares(&measured.episodes);
         let f = order(String::new(), false, measured, deciding(measured)).and_then(|order| order.f);
         Randomised { tensors, cascade, natural, attended, f }
@@ -146,10 +146,10 @@ fn area(curve: &[f64]) -> f64 {
 }
 
 /// Which curves of a decision.
-pub(super) type Pick = fn(&Measured) -> Option<&Curves>;
+pub(in crate::study) type Pick = fn(&Measured) -> Option<&Curves>;
 
 /// The curves of what is attended, and of all places.
-pub(super) const PICKS: [Pick; 2] =
+pub(in crate::study) const PICKS: [Pick; 2] =
     [|measured| measured.values.as_ref(), |measured| measured.inputs.as_ref()];
 
 /// F of some curves, with what it is compared with, before correction.
@@ -275,13 +275,13 @@ fn untrained(own: Option<f64>, others: &[Measurement]) -> Untrained {
 }
 
 /// The head of a report on these decisions.
-pub(super) fn head(labels: &Labels, seed: u64, measured: &Measurement) -> ReportHead {
+pub(in crate::study) fn head(labels: &Labels, seed: u64, measured: &Measurement) -> ReportHead {
     let steps = measured.episodes.iter().map(|all| all.last().map_or(0, |last| last.step)).collect();
     let decisions = measured.episodes.iter().map(Vec::len).sum();
     ReportHead::new(labels, seed, measured.scores.clone(), steps, decisions)
 }
 
-pub(super) fn report(of: &ReportHead, swapped: &Swapped) -> SwapReport {
+pub(in crate::study) fn report(of: &ReportHead, swapped: &Swapped) -> SwapReport {
     let Swapped { measured, others, randomised } = swapped;
     let Shares { natural, attended, selection, values, memory, above_memory } = shares(&measured.episodes);
     let names = [
@@ -342,23 +342,23 @@ pub(super) fn report(of: &ReportHead, swapped: &Swapped) -> SwapReport {
 }
 
 /// N in per cent.
-pub(super) fn natural_percent(report: &SwapReport) -> String {
+pub(in crate::study) fn natural_percent(report: &SwapReport) -> String {
     report.natural.percent()
 }
 
 /// What the three lines rest on.
 #[derive(Clone, Copy)]
-pub(super) struct Grounds<'a> {
-    pub(super) episodes: usize,
+pub(in crate::study) struct Grounds<'a> {
+    pub(in crate::study) episodes: usize,
     /// Whether it could be opened at its attention; otherwise its path is that of what it sees.
-    pub(super) opened: bool,
-    pub(super) natural: &'a Estimate,
-    pub(super) attended: Option<Estimate>,
-    pub(super) memory: Option<Estimate>,
-    pub(super) above_memory: Option<Estimate>,
+    pub(in crate::study) opened: bool,
+    pub(in crate::study) natural: &'a Estimate,
+    pub(in crate::study) attended: Option<Estimate>,
+    pub(in crate::study) memory: Option<Estimate>,
+    pub(in crate::study) above_memory: Option<Estimate>,
     /// The order that decides.
-    pub(super) order: Option<&'a Order>,
-    pub(super) untrained: Option<&'a Untrained>,
+    pub(in crate::study) order: Option<&'a Order>,
+    pub(in crate::study) untrained: Option<&'a Untrained>,
 }
 
 /// `yes` and `no` need an interval on one side; all else is undecided.
@@ -371,7 +371,7 @@ const fn answer(yes: bool, no: bool) -> &'static str {
 }
 
 /// The answers to the three questions. A number that is not defined decides nothing.
-pub(super) fn verdict(grounds: Grounds<'_>) -> [VerdictLine; 3] {
+pub(in crate::study) fn verdict(grounds: Grounds<'_>) -> [VerdictLine; 3] {
     let Grounds { episodes, opened, natural, attended, memory, above_memory, order, .. } = grounds;
     let few = (episodes < FEWEST_EPISODES).then(|| {
         format!(
@@ -500,12 +500,12 @@ fn would_decide(of: &Estimate, limit: f64, episodes: usize) -> String {
 
 impl Untrained {
     /// The limit that an agent must pass; `None` of too few agents.
-    pub(super) fn decides(&self) -> Option<f64> {
+    pub(in crate::study) fn decides(&self) -> Option<f64> {
         self.limit.filter(|_| self.agents >= FEWEST_UNTRAINED)
     }
 
     /// Above how many the agent is, of how many; `None` where its own F is not defined.
-    pub(super) fn above(&self) -> Option<String> {
+    pub(in crate::study) fn above(&self) -> Option<String> {
         let share = self.percentile?;
         let undefined = self.agents - self.f.len();
         let counted = match undefined {

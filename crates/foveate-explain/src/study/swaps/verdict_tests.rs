@@ -8,7 +8,7 @@ use super::report::{FEWEST_UNTRAINED, Grounds, Order, SwapReport, Untrained, ver
 use crate::estimate::Estimate;
 use crate::faithful::{Conclusion, Faithfulness};
 use crate::page::Mood;
-use crate::study::pictures::COVERING;
+use crate::study::analyses::covers::COVERING;
 use crate::study::{Claim, Covers, Findings, Method, ReportHead};
 
 fn of(value: f64, low: f64, high: f64) -> Estimate {

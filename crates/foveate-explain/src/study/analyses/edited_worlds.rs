@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
+use super::super::cells::Played;
+use super::super::cells::probe::Edit;
 use super::super::finding::{Analysis, Bench, Finding, Findings};
 use super::super::means::over;
 use super::super::words::{count, dot, intervals, parts, with_interval};
 use super::super::{Mean, StudyError};
-use super::Played;
-use super::probe::Edit;
 use crate::charts::{DotPlot, dots, percent};
 use crate::figure::{Figure, Ink};
 use crate::page::{PageTable, Section};

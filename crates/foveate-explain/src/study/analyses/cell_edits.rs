@@ -2,13 +2,14 @@
 
 use serde::Serialize;
 
+use super::super::cells::probe::{Change, Edit, Effects};
+use super::super::cells::{DEALS, DONORS, FLOOR, Found};
 use super::super::finding::{Analysis, Bench, Finding, Findings};
 use super::super::means::{RankTest, over, per_episode};
-use super::super::swaps::{OwnTest, Swaps, differences};
+use super::super::swaps::{OwnTest, differences};
 use super::super::words::{count, dot, intervals, mood, parts, too_few, two, with_interval};
 use super::super::{ADVISED_EPISODES, INTERVAL, Mean, StudyError};
-use super::probe::{Change, Edit, Effects};
-use super::{DEALS, DONORS, FLOOR, Found};
+use super::matters::Swaps;
 use crate::charts::{DotPlot, dots, percent};
 use crate::faithful::FEWEST_EPISODES;
 use crate::figure::{Figure, Ink, short};
@@ -107,9 +108,9 @@ const EDITING: OwnTest = OwnTest {
 
 /// Whether decisions depend more on cells with more attention.
 #[derive(Debug)]
-pub(in crate::study) struct True;
+pub(in crate::study) struct CellsTest;
 
-impl Analysis for True {
+impl Analysis for CellsTest {
     fn name(&self) -> &'static str {
         "cells-true"
     }

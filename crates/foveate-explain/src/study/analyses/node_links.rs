@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::super::StudyError;
+use super::super::cells::record::{Link, Record};
+use super::super::cells::{MOMENTS, Moment};
 use super::super::finding::{Analysis, Bench, Finding, Findings};
 use super::super::words::count;
-use super::record::{Link, Record};
-use super::{MOMENTS, Moment};
 use crate::charts::{WHOLE, percent};
 use crate::figure::{Anchor, DataTable, Drawing, Figure, Ink, LETTERS};
 use crate::node_maps::map_nodes;
@@ -40,9 +40,9 @@ pub struct NodeAttention {
 
 /// Which cells attend to which.
 #[derive(Debug)]
-pub(in crate::study) struct Attention;
+pub(in crate::study) struct WhichCells;
 
-impl Analysis for Attention {
+impl Analysis for WhichCells {
     fn name(&self) -> &'static str {
         "cells"
     }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::super::finding::{Analysis, Bench, Finding, Findings};
 use super::super::play::{EpisodeStart, ObservedStep, action_scale, policy_error};
 use super::super::seen::SeenPicture;
-use super::super::words::{intervals, whole};
+use super::super::words::{dot, intervals, whole};
 use super::super::{Mean, StudyError};
 use crate::Mask;
 use crate::charts::{DotPlot, DotRow, dots, percent};
@@ -226,14 +226,7 @@ fn figure(erasures: &[Erasure], episodes: usize) -> Figure {
     let mut rows = vec![];
     for erasure in erasures {
         let mut row = |kind: &str, ink: Ink, of: &Estimate, remark: Option<(Ink, String)>| {
-            rows.push(DotRow {
-                name: erasure.kind.clone(),
-                kind: kind.into(),
-                ink,
-                value: of.value,
-                interval: of.interval,
-                remark,
-            });
+            rows.push(DotRow { remark, ..dot(&*erasure.kind, kind, ink, (of.value, of.interval)) });
         };
         let remark = erasure.cost.map(|(lost, _)| (Ink::Text, format!("score {}", short(-lost.round()))));
         row("change of the action", Ink::Attention, &erasure.change, remark);

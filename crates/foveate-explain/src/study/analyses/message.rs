@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::super::StudyError;
 use super::super::finding::{Analysis, Bench, Finding, Findings};
+use super::super::sensors::record::{Key, Record};
 use super::super::words::{count, dot, intervals, two, with_interval};
-use super::record::{Key, Record};
 use crate::charts::{DotPlot, dots};
 use crate::figure::{Figure, Ink, short};
 use crate::least_squares::{Normal, Sample, told};
@@ -156,9 +156,9 @@ pub struct Message {
 
 /// What the message says of each sensor.
 #[derive(Debug)]
-pub(in crate::study) struct Recovery;
+pub(in crate::study) struct MessageOfSensors;
 
-impl Analysis for Recovery {
+impl Analysis for MessageOfSensors {
     fn name(&self) -> &'static str {
         "message"
     }

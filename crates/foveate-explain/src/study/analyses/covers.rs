@@ -7,9 +7,10 @@ use super::super::conditions::Condition;
 use super::super::finding::{Analysis, Bench, Finding, Findings};
 use super::super::phases::{Found, LookedAt};
 use super::super::probes::{CLAIMS, INTERVENTIONS, levels};
-use super::super::swaps::{OwnTest, Swaps, differences};
-use super::super::words::{count, intervals, mood, scale_name, two, whole, with_interval};
+use super::super::swaps::{OwnTest, differences};
+use super::super::words::{count, dot, intervals, mood, scale_name, two, whole, with_interval};
 use super::super::{Mean, StudyError, words};
+use super::matters::Swaps;
 use crate::charts::{Card, DotPlot, DotRow, cards, curves, dots, percent};
 use crate::faithful::{Conclusion, Effect, FEWEST_EPISODES, Faithfulness};
 use crate::figure::{Figure, Ink, short};
@@ -65,13 +66,13 @@ impl Method {
     pub(in crate::study) fn ours() -> Method {
         Method {
             faithfulness_scale: [-1, 0, 1],
-            interval: 0.95,
+            interval: super::super::INTERVAL,
             blur_px: crate::BLUR_PX,
             bump_px: crate::saliency::BUMP_PX,
             saliency: "Greydanus et al. 2018",
             ranges: crate::interest::Range::ALL.map(crate::interest::Range::name),
             fewest_episodes: crate::faithful::FEWEST_EPISODES,
-            advised_episodes: 20,
+            advised_episodes: super::super::ADVISED_EPISODES,
         }
     }
 }
@@ -169,9 +170,9 @@ pub(in crate::study) const COVERING: OwnTest = OwnTest {
 
 /// Whether it acts on what it looks at.
 #[derive(Debug)]
-pub(in crate::study) struct True;
+pub(in crate::study) struct CoversTest;
 
-impl Analysis for True {
+impl Analysis for CoversTest {
     fn name(&self) -> &'static str {
         "true"
     }
@@ -581,17 +582,11 @@ fn faithfulness_figure(findings: &Covers, episodes: usize) -> Figure {
     let mut rows = vec![];
     for claim in &findings.claims {
         for (fill, of) in Fill::ALL.into_iter().zip([claim.blur, claim.mean]) {
-            rows.push(DotRow {
-                name: claim.name.clone(),
-                kind: said(fill).to_owned(),
-                ink: ink(fill),
-                value: of.value,
-                interval: of.interval,
-                remark: claim.verdict.filter(|_| fill == Fill::Blur).map(|verdict| {
-                    let ink = if verdict == Conclusion::Supported { Ink::Other } else { Ink::Muted };
-                    (ink, verdict.to_string())
-                }),
+            let remark = claim.verdict.filter(|_| fill == Fill::Blur).map(|verdict| {
+                let ink = if verdict == Conclusion::Supported { Ink::Other } else { Ink::Muted };
+                (ink, verdict.to_string())
             });
+            rows.push(DotRow { remark, ..dot(&*claim.name, said(fill), ink(fill), (of.value, of.interval)) });
         }
     }
     let lowest = rows.iter().map(|row| row.interval.map_or(row.value, |[low, _]| low)).fold(0.0, f64::min);
@@ -618,13 +613,9 @@ fn faithfulness_figure(findings: &Covers, episodes: usize) -> Figure {
 }
 
 fn interventions_figure(findings: &Covers, episodes: usize) -> Figure {
-    let rows = findings.interventions.iter().map(|i| DotRow {
-        name: i.name.clone(),
-        kind: if i.fill == "blur" { said(Fill::Blur) } else { said(Fill::Mean) }.to_owned(),
-        ink: if i.fill == "blur" { Ink::Attention } else { Ink::Control },
-        value: i.change,
-        interval: i.interval,
-        remark: None,
+    let rows = findings.interventions.iter().map(|i| {
+        let fill = if i.fill == "blur" { Fill::Blur } else { Fill::Mean };
+        dot(&*i.name, said(fill), ink(fill), (i.change, i.interval))
     });
     dots(DotPlot {
         name: "interventions",
@@ -644,17 +635,13 @@ fn interventions_figure(findings: &Covers, episodes: usize) -> Figure {
 }
 
 fn scores_figure(findings: &Covers, episodes: usize) -> Figure {
-    let rows = findings.drives.iter().map(|d| DotRow {
-        name: d.name.clone(),
-        kind: if d.fill == "mean" { said(Fill::Mean).to_owned() } else { d.fill.clone() },
-        ink: match &*d.fill {
-            "blur" => Ink::Attention,
-            "mean" => Ink::Control,
-            _ => Ink::Text,
-        },
-        value: d.mean,
-        interval: d.interval,
-        remark: None,
+    let rows = findings.drives.iter().map(|d| {
+        let (kind, ink) = match &*d.fill {
+            "blur" => (said(Fill::Blur), Ink::Attention),
+            "mean" => (said(Fill::Mean), Ink::Control),
+            _ => ("", Ink::Text),
+        };
+        dot(&*d.name, kind, ink, (d.mean, d.interval))
     });
     // Both fills of a condition side by side.
     let mut rows: Vec<DotRow> = rows.collect();

@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::super::StudyError;
 use super::super::finding::{Analysis, Bench, Finding, Findings};
+use super::super::sensors::record::Record;
 use super::super::words::count;
-use super::record::Record;
 use crate::charts::{WHOLE, percent, traces};
 use crate::figure::{Anchor, DataTable, Drawing, Figure, Ink, LETTERS, Scale, short};
 use crate::page::Section;
@@ -26,9 +26,9 @@ pub struct SensorCodes {
 
 /// Which sensors it attends to.
 #[derive(Debug)]
-pub(in crate::study) struct Attention;
+pub(in crate::study) struct WhichSensors;
 
-impl Analysis for Attention {
+impl Analysis for WhichSensors {
     fn name(&self) -> &'static str {
         "sensors"
     }
@@ -64,7 +64,7 @@ impl Analysis for Attention {
 }
 
 /// A value from −1 (blue) over 0 (light) to 1 (red).
-pub(super) fn diverging(value: f64) -> [u8; 3] {
+pub(in crate::study) fn diverging(value: f64) -> [u8; 3] {
     const ZERO: [f64; 3] = [244.0, 243.0, 240.0];
     const LOW: [f64; 3] = [38.0, 84.0, 164.0];
     const HIGH: [f64; 3] = [190.0, 60.0, 18.0];

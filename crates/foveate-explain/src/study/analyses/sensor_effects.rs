@@ -3,14 +3,14 @@
 use serde::Serialize;
 
 use super::super::finding::{Analysis, Bench, Finding, Findings};
-pub use super::super::means::RankTest;
-use super::super::means::{over, per_episode};
-use super::super::swaps::{OwnTest, Swaps, differences};
+use super::super::means::{RankTest, over, per_episode};
+use super::super::sensors::probe::{Effects, INTERVENTIONS};
+use super::super::sensors::record::Record;
+use super::super::sensors::{DEALS, DONORS, FLOOR, FREEZE, Found};
+use super::super::swaps::{OwnTest, differences};
 use super::super::words::{dot, intervals, mood, parts, scale_name, too_few, two, with_interval};
 use super::super::{ADVISED_EPISODES, INTERVAL, Mean, StudyError};
-use super::probe::{Effects, INTERVENTIONS};
-use super::record::Record;
-use super::{DEALS, DONORS, FLOOR, FREEZE, Found};
+use super::matters::Swaps;
 use crate::charts::{DotPlot, dots, percent};
 use crate::faithful::{Conclusion, FEWEST_EPISODES};
 use crate::figure::{Figure, Ink, short};
@@ -95,9 +95,9 @@ const CHANGING: OwnTest = OwnTest {
 
 /// Whether sensors with larger weights move the action more.
 #[derive(Debug)]
-pub(in crate::study) struct True;
+pub(in crate::study) struct SensorsTest;
 
-impl Analysis for True {
+impl Analysis for SensorsTest {
     fn name(&self) -> &'static str {
         "sensors-true"
     }

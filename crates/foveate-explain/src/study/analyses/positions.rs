@@ -11,7 +11,6 @@ use serde::Serialize;
 
 use super::super::StudyError;
 use super::super::finding::{Analysis, Bench, Finding, Findings};
-use super::mean_picture;
 use crate::charts::{PositionsPanel, positions};
 use crate::estimate::Estimate;
 use crate::figure::{Figure, short};
@@ -189,7 +188,7 @@ impl Analysis for Positions {
                  function of them tells, in episodes that it was not fitted to (R²; 1 is everything, 0 no more than the mean): {}.",
                 told.join(", ")
             )],
-            figures: vec![figure(&encoded, &mean_picture(found))],
+            figures: vec![figure(&encoded, &found.mean_image())],
             ..Section::default()
         };
         let lines = told.iter().map(|told| format!("positions tell, R²: {told}")).collect();

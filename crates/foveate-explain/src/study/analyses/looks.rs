@@ -6,7 +6,6 @@ use super::super::StudyError;
 use super::super::finding::{Analysis, Bench, Finding, Findings};
 use super::super::phases::LookedAt;
 use super::super::words::{count, intervals};
-use super::mean_picture;
 use crate::charts::{around, attention_map, hold_lengths, over_time, percent, region_shares, traces};
 use crate::looks::{around_changes, density, holds, regions, typical_hold};
 use crate::page::Section;
@@ -59,7 +58,7 @@ impl Analysis for Where {
             attention_map(
                 &density,
                 grid,
-                mean_picture(found).as_image(),
+                found.mean_image().as_image(),
                 format!("Looks per place over {}, over the mean of the pictures.", count(n, "episode")),
             ),
             region_shares(

@@ -1,0 +1,38 @@
+//! What matters, by which path, in which order: the three lines that stand first.
+
+use serde::Serialize;
+
+use super::super::StudyError;
+use super::super::finding::{Analysis, Bench, Finding, Findings};
+use super::super::swaps::{SwapReport, figures, page, report};
+
+/// What matters, in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Swaps {
+    /// What matters, by which path, in which order; `None` where nothing can be swapped.
+    pub swaps: Option<SwapReport>,
+}
+
+/// What matters, by which path, in which order.
+#[derive(Debug)]
+pub(in crate::study) struct Matters;
+
+impl Analysis for Matters {
+    fn name(&self) -> &'static str {
+        "matters"
+    }
+
+    fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
+        let Some(swapped) = &bench.swaps else { return Ok(Some(Finding::new(Swaps { swaps: None }))) };
+        let report = report::report(&bench.head, swapped);
+        let figures = figures::figures(&report, &swapped.measured);
+        let bordered = swapped.measured.film.is_some();
+        Ok(Some(Finding {
+            tiles: page::tiles(&report).collect(),
+            sentences: page::sentences(&report).into(),
+            lines: page::verdict_lines(&report),
+            section: Some(page::section(&report, bordered, figures)),
+            ..Finding::new(Swaps { swaps: Some(report) })
+        }))
+    }
+}
