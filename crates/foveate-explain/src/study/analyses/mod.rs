@@ -1,6 +1,7 @@
 //! The analyses of a report: a file each, and their list.
 
 pub mod cell_edits;
+pub mod claim;
 pub mod covers;
 pub mod edited_worlds;
 pub mod erasures;
@@ -19,6 +20,7 @@ use super::finding::Analysis;
 /// All analyses of a report, in the order of the page; each may build on those above it.
 pub const ANALYSES: &[&dyn Analysis] = &[
     &matters::Matters,
+    &claim::ClaimOfMoment,
     &looks::Where,
     &interest::What,
     &covers::CoversTest,
