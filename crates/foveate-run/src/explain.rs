@@ -22,11 +22,11 @@ use std::path::Path;
 use foveate_core::hint::{Setting, Task};
 use foveate_core::{Agent, Env};
 pub use foveate_explain::study::{
-    ANALYSES, Analysis, Cells, Compared, Comparison, Covers, Finding, HEADS, Heads, Progress, Report,
-    ReportHead, Sensors, Swaps, UNTRAINED,
+    ANALYSES, Analysis, CellEdits, Compared, Comparison, Covers, Finding, HEADS, Heads, Progress, Report,
+    ReportHead, SensorEffects, Swaps, UNTRAINED,
 };
 use foveate_explain::study::{
-    HeadsRequest, Kind, Scheduler, Study, StudyCost, StudyError, StudyRequest, has_attention, study,
+    HeadsRequest, Scheduler, Study, StudyCost, StudyError, StudyKind, StudyRequest, has_attention, study,
     study_heads, study_swaps,
 };
 use foveate_explain::trajectory::Dimension;
@@ -95,7 +95,7 @@ pub fn run(
             ),
         });
     }
-    let (what, kind) = (study_request(request), Kind::of(request.env, request.agent, request.seed));
+    let (what, kind) = (study_request(request), StudyKind::of(request.env, request.agent, request.seed));
     written("explain", request, &kind.cost(&what), stop, progress, |scheduler, progress| {
         study(kind, what, scheduler, progress)
     })

@@ -21,7 +21,7 @@ fn main() -> Result<(), Error> {
     let small =
         Explain { episodes: 5, decisions: 8, untrained: 5, max_steps: Some(120), ..Explain::default() };
     let report = small.run(&champion, &Stop::default(), &mut |_| ())?;
-    // Each part of the report has numbers of its own; of an agent that attends to sensors these would be `Sensors`.
+    // Each part of the report has numbers of its own; of an agent that attends to sensors these would be `SensorEffects`.
     let verdict = report.get::<Covers>().map_or("not tested", |covers| &*covers.verdict);
     println!("the {} acts on what it attends to: {verdict}", report.head.weights);
     println!(

@@ -9,7 +9,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::cost::Meter;
 use super::film::FinishedFilm;
-use super::{ReportHead, StudyError, cells, heads, phases, sensors, swaps};
+use super::{ReportHead, Scheduler, StudyError};
 use crate::page::{Section, Tile};
 use crate::trajectory::{Dimension, Trajectory};
 
@@ -131,31 +131,22 @@ impl Serialize for Findings {
     }
 }
 
-/// What was measured, for analyses; what a kind of study does not measure is `None`.
+/// What was measured, for analyses.
 pub struct Bench<'a> {
     pub(super) head: ReportHead,
     pub(super) dimensions: Vec<Dimension>,
-    pub(super) shown: Shown,
-    pub(super) swaps: Option<swaps::Swapped>,
-    pub(super) pictures: Option<phases::Found>,
-    pub(super) sensors: Option<sensors::Found>,
-    pub(super) cells: Option<cells::Found>,
-    pub(super) heads: Option<heads::Job<'a>>,
+    pub(super) shown: EpisodeShown,
+    /// By kind of study; an analysis asks for what it needs by its type.
+    pub(super) measured: Vec<Box<dyn Any>>,
+    /// Runs jobs of analyses that measure more.
+    pub(super) scheduler: &'a dyn Scheduler,
     pub(super) meter: RefCell<Meter<'a>>,
 }
 
-impl<'a> Bench<'a> {
-    /// What was measured of an agent, without what only some kinds of studies measure.
-    pub(super) fn new(
-        head: ReportHead,
-        dimensions: Vec<Dimension>,
-        shown: Shown,
-        swaps: Option<swaps::Swapped>,
-        meter: Meter<'a>,
-    ) -> Self {
-        let (pictures, sensors, cells, heads) = (None, None, None, None);
-        let meter = RefCell::new(meter);
-        Bench { head, dimensions, shown, swaps, pictures, sensors, cells, heads, meter }
+impl Bench<'_> {
+    /// What was measured of this type; `None` where the study does not measure it.
+    pub(super) fn get<T: Any>(&self) -> Option<&T> {
+        self.measured.iter().find_map(|measured| measured.downcast_ref())
     }
 
     /// Episodes.
@@ -166,7 +157,7 @@ impl<'a> Bench<'a> {
 
 /// The episode that the page shows.
 #[derive(Default)]
-pub(super) struct Shown {
+pub(super) struct EpisodeShown {
     /// What the agent does with what it attends to, in the page's title.
     pub(super) verb: &'static str,
     /// The episode, with actions as people know them.

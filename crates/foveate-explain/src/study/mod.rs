@@ -16,6 +16,7 @@ mod means;
 mod phases;
 mod play;
 mod probes;
+mod random_agent;
 mod report;
 mod saved_decision;
 mod seen;
@@ -29,7 +30,7 @@ use foveate_core::{ActContext, Agent, Env, EnvError, EvaluateError, Labels, epis
 use foveate_film::FilmError;
 
 pub use analyses::ANALYSES;
-pub use analyses::cell_edits::{CellMethod, Cells, Contrast, EditFinding};
+pub use analyses::cell_edits::{CellEdits, CellMethod, Contrast, EditFinding};
 pub use analyses::covers::{Claim, Cost, Covers, Drive, Intervention, Method};
 pub use analyses::edited_worlds::{EditedEpisodes, EditedWorlds};
 pub use analyses::erasures::{Erasure, Erasures};
@@ -41,7 +42,7 @@ pub use analyses::node_links::{NodeAttention, NodeLinks};
 pub use analyses::positions::{Encoded, Encodings};
 pub use analyses::saliency::{Agreement, Saliency};
 pub use analyses::sensor_codes::SensorCodes;
-pub use analyses::sensor_effects::{SensorFinding, SensorMethod, Sensors};
+pub use analyses::sensor_effects::{SensorEffects, SensorFinding, SensorMethod};
 pub use cost::StudyCost;
 pub use finding::{Analysis, Bench, Finding, Findings, Numbers};
 pub use head::ReportHead;
@@ -54,12 +55,12 @@ pub use swaps::{
     VerdictLine, study_swaps,
 };
 
-use self::cost::Meter;
 use crate::trajectory::Dimension;
+use cost::Meter;
 
 /// The analyses of heads that attend to the cells of a picture, of which one is chosen.
 pub const HEADS: &[&dyn Analysis] = &[
-    &heads::Weights,
+    &heads::WeightsOfHeads,
     &heads::WhatWhere,
     &heads::BesideSaliency,
     &heads::Inject,
@@ -188,7 +189,7 @@ pub fn has_attention(env: &dyn Env, agent: &dyn Agent, seed: u64) -> bool {
 
 /// What an agent attends to in a world, and so what is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum StudyKind {
     /// Places of a picture, or nothing.
     Pictures,
     /// Named sensors.
@@ -197,24 +198,24 @@ pub enum Kind {
     Cells,
 }
 
-impl Kind {
+impl StudyKind {
     /// What this agent attends to in this world. An agent that does not fit the world is refused later.
     pub fn of(env: &dyn Env, agent: &dyn Agent, seed: u64) -> Self {
         if sensors::listens(env, agent, seed) {
-            Kind::Sensors
+            StudyKind::Sensors
         } else if cells::attends_to_cells(env, agent, seed) {
-            Kind::Cells
+            StudyKind::Cells
         } else {
-            Kind::Pictures
+            StudyKind::Pictures
         }
     }
 
     /// The cost of the study.
     pub fn cost(self, request: &StudyRequest<'_>) -> StudyCost {
         match self {
-            Kind::Pictures => StudyCost::of_pictures(request),
-            Kind::Sensors => StudyCost::of_sensors(request),
-            Kind::Cells => StudyCost::of_cells(request),
+            StudyKind::Pictures => StudyCost::of_pictures(request),
+            StudyKind::Sensors => StudyCost::of_sensors(request),
+            StudyKind::Cells => StudyCost::of_cells(request),
         }
     }
 }
@@ -230,16 +231,16 @@ pub const REPORT_FILE: &str = "report.json";
 /// # Errors
 /// When the agent attends to something else than what the world shows, an episode fails, or someone asks to stop.
 pub fn study(
-    kind: Kind,
+    kind: StudyKind,
     request: StudyRequest<'_>,
     scheduler: &dyn Scheduler,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Study, StudyError> {
     let meter = Meter::new(kind.cost(&request), progress);
     let bench = match kind {
-        Kind::Pictures => phases::measure(&request, scheduler, meter),
-        Kind::Sensors => sensors::measure(&request, scheduler, meter),
-        Kind::Cells => cells::measure(&request, scheduler, meter),
+        StudyKind::Pictures => phases::measure(&request, scheduler, meter),
+        StudyKind::Sensors => sensors::measure(&request, scheduler, meter),
+        StudyKind::Cells => cells::measure(&request, scheduler, meter),
     }?;
     finish(ANALYSES, bench)
 }
@@ -247,7 +248,7 @@ pub fn study(
 /// Runs the analyses of what was measured.
 fn finish(analyses: &[&dyn Analysis], bench: Bench<'_>) -> Result<Study, StudyError> {
     let findings = Findings::of(analyses, &bench)?;
-    let Bench { head, dimensions, shown, swaps, .. } = bench;
-    let report = Report { head, findings };
-    Ok(Study { report, shown, effects: swaps.and_then(|swaps| swaps.measured.film), dimensions })
+    let effects = bench.get::<swaps::Swapped>().and_then(|swaps| swaps.measured.film.clone());
+    let Bench { head, dimensions, shown, .. } = bench;
+    Ok(Study { report: Report { head, findings }, shown, effects, dimensions })
 }

@@ -1,9 +1,12 @@
 //! The phases of measuring an agent that attends to places of a picture, or to nothing, in dependency order.
 
+use std::any::Any;
+use std::cell::RefCell;
+
 use crate::faithful::Effect;
 use crate::interest::{ImportanceCounts, Range, Samples};
 use crate::trajectory::{ActionScale, Trajectory};
-use foveate_core::{Agent, Attention, EvaluateError, ImageBuf, PatchGrid, Seed, statistics};
+use foveate_core::{Attention, EvaluateError, ImageBuf, PatchGrid, Seed, statistics};
 
 use super::StudyError;
 use super::analyses::erasures::{self, Erased, Erasure};
@@ -11,7 +14,7 @@ use super::analyses::positions::{Encoded, Situations, encoded};
 use super::conditions::{Condition, play_under};
 use super::cost::Meter;
 use super::film::{FilmRecorder, FinishedFilm};
-use super::finding::{Bench, Shown};
+use super::finding::{Bench, EpisodeShown};
 use super::play::{EpisodeStart, Starts, action_scale, play, policy_error};
 use super::probes::{
     CLAIMS, Comparisons, Probed, any_attention, other_moment, own_claims, probe, spread, take, take_spread,
@@ -71,7 +74,7 @@ impl LookedAt {
 }
 
 /// All results of the phases.
-pub(super) struct Found {
+pub(super) struct MeasuredPictures {
     pub(super) scale: ActionScale,
     pub(super) episodes: Vec<Trajectory>,
     pub(super) shown: ShownEpisode,
@@ -95,7 +98,7 @@ pub(super) struct Found {
     pub(super) erasures: Vec<Erasure>,
 }
 
-impl Found {
+impl MeasuredPictures {
     /// The mean of the tested pictures.
     pub(super) fn mean_image(&self) -> ImageBuf {
         let bytes = self.mean_picture.iter().map(|&v| v.round() as u8).collect();
@@ -120,33 +123,6 @@ struct Played {
     situations: Situations,
     counts: ImportanceCounts,
     shown: Option<Filmed>,
-}
-
-/// The agent with every tensor drawn anew: normal numbers of the tensor's own root mean square.
-pub(super) fn random_weights(agent: &dyn Agent, seed: Seed) -> Box<dyn Agent> {
-    random_tensors(agent, seed, &|_| true)
-}
-
-/// The same with the tensors of these names only.
-pub(super) fn random_tensors(agent: &dyn Agent, seed: Seed, which: &dyn Fn(&str) -> bool) -> Box<dyn Agent> {
-    let mut random = agent.boxed_clone();
-    let mut params = agent.params();
-    let mut rest = &mut params[..];
-    for (i, tensor) in agent.tensors().iter().enumerate() {
-        let (part, after) = rest.split_at_mut(tensor.len().min(rest.len()));
-        rest = after;
-        if !which(&tensor.name) {
-            continue;
-        }
-        let squares: f64 = part.iter().map(|&w| f64::from(w).powi(2)).sum();
-        let size = (squares / part.len().max(1) as f64).sqrt();
-        let mut rng = seed.child("tensor", i as u64).rng();
-        part.fill_with(|| (size * rng.normal()) as f32);
-    }
-    // As many as there were, and finite: nothing that an agent refuses.
-    let taken = random.set_params(&params);
-    debug_assert_eq!(taken, Ok(()));
-    random
 }
 
 /// What the tests of an episode's decisions found.
@@ -341,7 +317,7 @@ pub(super) fn measure<'a>(
     }
     let effects = swaps.as_ref().is_some_and(|swaps| swaps.measured.film.is_some());
     let head = ReportHead::of(&request.labels, request.seed, episodes.iter(), decisions);
-    let page = Shown {
+    let page = EpisodeShown {
         verb: "looks at",
         episode,
         maps,
@@ -354,25 +330,25 @@ pub(super) fn measure<'a>(
         },
         columns: vec![],
     };
-    Ok(Bench {
-        pictures: Some(Found {
-            scale,
-            episodes,
-            shown,
-            counts,
-            samples,
-            mean_picture,
-            grid,
-            has_attention: attends,
-            probed,
-            cards,
-            random_claims,
-            scores,
-            encoded,
-            erasures,
-        }),
-        ..Bench::new(head, request.dimensions.clone(), page, swaps, meter)
-    })
+    let mut measured: Vec<Box<dyn Any>> = vec![Box::new(MeasuredPictures {
+        scale,
+        episodes,
+        shown,
+        counts,
+        samples,
+        mean_picture,
+        grid,
+        has_attention: attends,
+        probed,
+        cards,
+        random_claims,
+        scores,
+        encoded,
+        erasures,
+    })];
+    measured.extend(swaps.map(|swaps| Box::new(swaps) as Box<dyn Any>));
+    let (dimensions, meter) = (request.dimensions.clone(), RefCell::new(meter));
+    Ok(Bench { head, dimensions, shown: page, measured, scheduler, meter })
 }
 
 /// Plays an episode, counting importance; with a camera if it is to be shown.
@@ -467,7 +443,7 @@ fn add(sums: &mut [[Effect; 2]; 2], more: &[[Effect; 2]; 2]) {
     }
 }
 
-impl Found {
+impl MeasuredPictures {
     /// Of one fill: the effects of every claim, summed per episode.
     pub(super) fn claim_sums(&self, fill: usize) -> Vec<Vec<Effect>> {
         (0..CLAIMS.len())

@@ -9,8 +9,8 @@ use foveate_core::{
     episode_seed,
 };
 
-use super::phases::random_weights;
 use super::probes::claim;
+use super::random_agent::random_weights;
 use super::seen::{SeenPicture, pictures};
 use super::{StudyError, StudyRequest};
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::finding::{Finding, Findings, Shown};
+use super::finding::{EpisodeShown, Finding, Findings};
 use super::words::{png, subject};
 use super::{AddFile, REPORT_FILE, ReportHead};
 use crate::figure::{Dress, Figure, raster, svg};
@@ -42,7 +42,7 @@ impl fmt::Display for Report {
 /// A finished study, whose files are to be written.
 pub struct Study {
     pub(super) report: Report,
-    pub(super) shown: Shown,
+    pub(super) shown: EpisodeShown,
     pub(super) effects: Option<FilmEffects>,
     pub(super) dimensions: Vec<Dimension>,
 }
@@ -95,7 +95,7 @@ impl Study {
         page.tiles.extend(head.score_tile());
         page.episode = shown.film.as_ref().map(|film| {
             let film = film.film();
-            let Shown { episode, maps, picture, seen, columns, .. } = &*shown;
+            let EpisodeShown { episode, maps, picture, seen, columns, .. } = &*shown;
             let data = player_data(&film, episode, maps, *picture, dimensions, effects.as_ref());
             PageEpisode { film, seen, columns, data }
         });
@@ -131,13 +131,32 @@ pub(super) fn whole_json(objects: impl Iterator<Item = String>, figures: &[Strin
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
     use std::convert::Infallible;
 
     use super::super::cost::{Meter, StudyCost};
     use super::super::finding::{Analysis, Bench};
-    use super::super::{StudyError, finish};
+    use super::super::{Scheduler, StudyError, finish};
     use super::*;
     use crate::page::PageTable;
+
+    /// Runs no jobs.
+    struct Alone;
+
+    impl Scheduler for Alone {
+        fn run(
+            &self,
+            _: usize,
+            _: &(dyn Fn(usize) -> Result<(), StudyError> + Sync),
+            _: &mut dyn FnMut(),
+        ) -> Result<(), StudyError> {
+            Ok(())
+        }
+
+        fn stopped(&self) -> bool {
+            false
+        }
+    }
 
     /// Two analyses, of which the second builds on the first.
     #[derive(Debug)]
@@ -197,8 +216,10 @@ mod tests {
         let made = |analyses: &[&dyn Analysis]| {
             let mut quiet = |_| ();
             let head = ReportHead::new(&foveate_core::Labels::default(), 1, vec![7.0, 9.0], vec![3, 4], 2);
-            let shown = Shown { verb: "does", ..Shown::default() };
-            let bench = Bench::new(head, vec![], shown, None, Meter::new(StudyCost::default(), &mut quiet));
+            let shown = EpisodeShown { verb: "does", ..EpisodeShown::default() };
+            let meter = RefCell::new(Meter::new(StudyCost::default(), &mut quiet));
+            let scheduler = &Alone;
+            let bench = Bench { head, dimensions: vec![], shown, measured: vec![], scheduler, meter };
             let mut files = std::collections::BTreeMap::new();
             let report = finish(analyses, bench).expect("nothing fails").write(&mut |name, bytes| {
                 files.insert(name.to_owned(), String::from_utf8_lossy(bytes).into_owned());

@@ -107,7 +107,7 @@ const FIVE: &[(&str, &str)] = &[("actions", "five")];
 
 struct Made {
     report: Report,
-    cells: Cells,
+    cells: CellEdits,
     files: tests::Files,
 }
 
@@ -138,7 +138,7 @@ fn explain(env: &dyn Env, agent: &dyn Agent, episodes: usize, workers: usize) ->
         out: Path::new(""),
     };
     let (report, files) = tests::made(request)?;
-    let cells = report.get::<Cells>().expect("of cells").clone();
+    let cells = report.get::<CellEdits>().expect("of cells").clone();
     Ok(Made { report, cells, files })
 }
 

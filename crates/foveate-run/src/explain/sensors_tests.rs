@@ -11,7 +11,7 @@ const NAMES: [&str; 4] = ["faint", "low", "loud", "loudest"];
 
 struct Made {
     report: Report,
-    sensors: Sensors,
+    sensors: SensorEffects,
     files: tests::Files,
 }
 
@@ -35,12 +35,12 @@ fn explain(says: Says, gain: f32, shuffled: bool, episodes: usize, workers: usiz
         out: Path::new(""),
     };
     let (report, files) = tests::made(request).expect("a report");
-    let sensors = report.get::<Sensors>().expect("of sensors").clone();
+    let sensors = report.get::<SensorEffects>().expect("of sensors").clone();
     Made { report, sensors, files }
 }
 
 #[track_caller]
-fn check(says: Says, gain: f32, episodes: usize, expect: &str) -> Sensors {
+fn check(says: Says, gain: f32, episodes: usize, expect: &str) -> SensorEffects {
     let Made { sensors: report, .. } = explain(says, gain, false, episodes, 2);
     assert_eq!(report.verdict, expect, "{says:?}: {:?}", report.ranks);
     report

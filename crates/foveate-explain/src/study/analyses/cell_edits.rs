@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::super::cells::probe::{Change, Edit, Effects};
-use super::super::cells::{DEALS, DONORS, FLOOR, Found};
+use super::super::cells::{DEALS, DONORS, FLOOR, MeasuredCells};
 use super::super::finding::{Analysis, Bench, Finding, Findings};
 use super::super::means::{RankTest, over, per_episode};
 use super::super::swaps::{OwnTest, differences};
@@ -17,7 +17,7 @@ use crate::page::{Mood, PageTable, Section, Tile};
 
 /// What edits of cells show, in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Cells {
+pub struct CellEdits {
     /// Share of decisions with another best action when everything that the agent sees is that of another episode.
     pub natural: Mean,
     /// The same as mean absolute change of the actions' values, the unit of all changes of values in this report.
@@ -116,7 +116,7 @@ impl Analysis for CellsTest {
     }
 
     fn find(&self, bench: &Bench<'_>, before: &Findings) -> Result<Option<Finding>, StudyError> {
-        let Some(found) = &bench.cells else { return Ok(None) };
+        let Some(found) = bench.get::<MeasuredCells>() else { return Ok(None) };
         let swaps = before.get::<Swaps>().and_then(|swaps| swaps.swaps.as_ref());
         let mut report = report(found);
         report.differences = differences(&EDITING, &report.verdict, swaps);
@@ -145,7 +145,7 @@ fn in_units((mean, interval): Mean, unit: f64) -> Mean {
     (mean / unit, interval.map(|ends| ends.map(|end| end / unit)))
 }
 
-fn report(found: &Found) -> Cells {
+fn report(found: &MeasuredCells) -> CellEdits {
     let effects = &found.effects;
     let natural = over(&per_episode(effects, &|of| Some(of.natural.action)));
     let natural_values = over(&per_episode(effects, &|of| Some(of.natural.values)));
@@ -213,7 +213,7 @@ fn report(found: &Found) -> Cells {
         }),
     ];
     let cells: Vec<f64> = effects.iter().flatten().map(|of| of.cells as f64).collect();
-    Cells {
+    CellEdits {
         natural,
         natural_values,
         edits,
@@ -232,7 +232,7 @@ const RANDOM_CELL: &str = "a random cell";
 const OUT_OF_VIEW: &str = "an object out of view";
 
 /// The lines on a terminal.
-fn lines(report: &Cells) -> Vec<String> {
+fn lines(report: &CellEdits) -> Vec<String> {
     let natural = with_interval(report.natural);
     let mut lines = vec![format!("another observation changes the best action in a share of {natural}")];
     lines.extend(report.edits.iter().map(|row| {
@@ -257,11 +257,11 @@ fn lines(report: &Cells) -> Vec<String> {
 }
 
 /// The rows of objects, without the controls.
-fn objects(report: &Cells) -> impl Iterator<Item = &EditFinding> {
+fn objects(report: &CellEdits) -> impl Iterator<Item = &EditFinding> {
     report.edits.iter().filter(|row| row.attention.is_some())
 }
 
-fn tiles(report: &Cells) -> Vec<Tile> {
+fn tiles(report: &CellEdits) -> Vec<Tile> {
     let mut tiles = vec![
         Tile {
             value: report.verdict.clone(),
@@ -298,7 +298,7 @@ fn tiles(report: &Cells) -> Vec<Tile> {
     tiles
 }
 
-fn summary(report: &Cells, episodes: usize) -> Vec<String> {
+fn summary(report: &CellEdits, episodes: usize) -> Vec<String> {
     let mut told = vec![];
     let attended = objects(report).filter(|row| row.edit == report.method.edits[0]);
     let share = |row: &EditFinding| row.attention.map_or(0.0, |(share, _)| share);
@@ -352,7 +352,7 @@ fn summary(report: &Cells, episodes: usize) -> Vec<String> {
     told
 }
 
-fn test_lead(report: &Cells) -> Vec<String> {
+fn test_lead(report: &CellEdits) -> Vec<String> {
     vec![
         "Attention to a cell is a claim: what lies there matters now. Each tested decision is repeated in a copy of the world \
          whose state was edited: an object removed, given another colour, or moved to another cell in view (a door changes \
@@ -376,7 +376,7 @@ fn test_lead(report: &Cells) -> Vec<String> {
     ]
 }
 
-fn tables(report: &Cells) -> Vec<PageTable> {
+fn tables(report: &CellEdits) -> Vec<PageTable> {
     let edits = report.edits.iter().map(|row| {
         [
             format!("{}, {}", row.object, row.edit),
@@ -408,7 +408,7 @@ fn tables(report: &Cells) -> Vec<PageTable> {
     ]
 }
 
-fn edits(report: &Cells, episodes: usize) -> Figure {
+fn edits(report: &CellEdits, episodes: usize) -> Figure {
     let rows = report.edits.iter().flat_map(|edit| {
         let name = format!("{}, {} (n {})", edit.object, edit.edit, edit.decisions);
         let share =
@@ -434,7 +434,7 @@ fn edits(report: &Cells, episodes: usize) -> Figure {
     })
 }
 
-fn ranks(report: &Cells, episodes: usize) -> Figure {
+fn ranks(report: &CellEdits, episodes: usize) -> Figure {
     let test = &report.rank;
     let rows = [
         ("its attention", Ink::Attention, test.own),

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::super::StudyError;
 use super::super::finding::{Analysis, Bench, Finding, Findings};
+use super::super::swaps::Swapped;
 use super::super::swaps::effects::Curves;
 use super::super::swaps::measure::Measured;
 use super::super::swaps::report::PICKS;
@@ -51,7 +52,7 @@ impl Analysis for ClaimOfMoment {
     }
 
     fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
-        let measured = bench.swaps.as_ref().map(|swaps| &swaps.measured.episodes[..]);
+        let measured = bench.get::<Swapped>().map(|swaps| &swaps.measured.episodes[..]);
         let Some(claim) = measured.and_then(of_moments) else {
             return Ok(Some(Finding::new(Claimed { claim: None })));
         };

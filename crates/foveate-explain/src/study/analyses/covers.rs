@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::super::conditions::Condition;
 use super::super::finding::{Analysis, Bench, Finding, Findings};
-use super::super::phases::{Found, LookedAt};
+use super::super::phases::{LookedAt, MeasuredPictures};
 use super::super::probes::{CLAIMS, INTERVENTIONS, levels};
 use super::super::swaps::{OwnTest, differences};
 use super::super::words::{count, dot, intervals, mood, scale_name, two, whole, with_interval};
@@ -178,7 +178,7 @@ impl Analysis for CoversTest {
     }
 
     fn find(&self, bench: &Bench<'_>, before: &Findings) -> Result<Option<Finding>, StudyError> {
-        let Some(found) = &bench.pictures else { return Ok(None) };
+        let Some(found) = bench.get::<MeasuredPictures>() else { return Ok(None) };
         let swaps = before.get::<Swaps>().and_then(|swaps| swaps.swaps.as_ref());
         let mut covers = conclude(found);
         covers.differences = differences(&COVERING, &covers.verdict, swaps);
@@ -393,7 +393,7 @@ fn tiles(report: &Covers) -> Vec<Tile> {
     ]
 }
 
-fn test_lead(report: &Covers, found: &Found) -> Vec<String> {
+fn test_lead(report: &Covers, found: &MeasuredPictures) -> Vec<String> {
     let mut lead = vec![
         "A picture of where an agent looks is a claim. Here it is put to the test: decisions are taken again, from the \
          very state in which they were taken, on pictures with the claimed places covered, and with as many other pixels \
@@ -493,7 +493,7 @@ fn covers_note(report: &Covers) -> String {
 }
 
 /// Computes the conclusions.
-fn conclude(found: &Found) -> Covers {
+fn conclude(found: &MeasuredPictures) -> Covers {
     let n = found.episodes.len();
     let sums = [found.claim_sums(0), found.claim_sums(1)];
     let faith = |fill: usize, claim: usize| Faithfulness::of(&sums[fill][claim]);
@@ -564,7 +564,7 @@ fn driving(scores: &[(Condition, Vec<f64>)], episodes: usize) -> (Conclusion, Ve
     (if all { Conclusion::Supported } else { Conclusion::NotSupported }, costs)
 }
 
-fn figures(found: &Found, covers: &Covers, dimensions: &[Dimension]) -> Vec<Figure> {
+fn figures(found: &MeasuredPictures, covers: &Covers, dimensions: &[Dimension]) -> Vec<Figure> {
     let n = found.episodes.len();
     let mut all = vec![
         faithfulness_figure(covers, n),
@@ -664,7 +664,7 @@ fn scores_figure(findings: &Covers, episodes: usize) -> Figure {
     })
 }
 
-fn curve_figures(found: &Found) -> Vec<Figure> {
+fn curve_figures(found: &MeasuredPictures) -> Vec<Figure> {
     let levels = levels(found.grid);
     let points = |which: usize, order: usize| -> Vec<Mean> {
         (0..levels.len())
@@ -697,7 +697,7 @@ fn curve_figures(found: &Found) -> Vec<Figure> {
     ]
 }
 
-fn cards_figure(found: &Found, dimensions: &[Dimension]) -> Figure {
+fn cards_figure(found: &MeasuredPictures, dimensions: &[Dimension]) -> Figure {
     let names: Vec<String> = dimensions.iter().map(|d| d.name.clone()).collect();
     let made = found.cards.iter().map(|taken| {
         let picture = taken.seen.newest();

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::super::cells::MeasuredCells;
 use super::super::cells::Played;
 use super::super::cells::probe::Edit;
 use super::super::finding::{Analysis, Bench, Finding, Findings};
@@ -57,7 +58,7 @@ impl Analysis for WholeEpisodes {
     }
 
     fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
-        let Some(found) = &bench.cells else { return Ok(None) };
+        let Some(found) = bench.get::<MeasuredCells>() else { return Ok(None) };
         let edited_episodes = edited_episodes(&found.played);
         let section = Section {
             id: "episodes".into(),

@@ -10,6 +10,7 @@ use foveate_core::{Env, EnvError, EvaluateError, Observation, RolloutJob, StateE
 use serde::Serialize;
 
 use super::super::finding::{Analysis, Bench, Finding, Findings};
+use super::super::phases::MeasuredPictures;
 use super::super::play::{EpisodeStart, ObservedStep, action_scale, policy_error};
 use super::super::seen::SeenPicture;
 use super::super::words::{dot, intervals, whole};
@@ -162,7 +163,7 @@ impl Analysis for Without {
     }
 
     fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
-        let Some(found) = &bench.pictures else { return Ok(None) };
+        let Some(found) = bench.get::<MeasuredPictures>() else { return Ok(None) };
         let erasures = found.erasures.clone();
         if erasures.is_empty() {
             return Ok(Some(Finding::new(Erasures { erasures })));

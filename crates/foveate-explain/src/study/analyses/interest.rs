@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::super::StudyError;
 use super::super::finding::{Analysis, Bench, Finding, Findings};
-use super::super::phases::{Found, LookedAt};
+use super::super::phases::{LookedAt, MeasuredPictures};
 use super::super::words::count;
 use crate::charts::{importance, patch_samples};
 use crate::figure::short;
@@ -27,7 +27,7 @@ impl Analysis for What {
     }
 
     fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
-        let Some(found) = &bench.pictures else { return Ok(None) };
+        let Some(found) = bench.get::<MeasuredPictures>() else { return Ok(None) };
         let (patches, votes) = (found.counts.total(), found.counts.quantile(0.95));
         let interest = Interest { importance: (patches, votes) };
         if !found.has_attention {
@@ -68,7 +68,7 @@ impl Analysis for What {
 }
 
 /// Where the votes of a picture come from.
-fn whose_votes(found: &Found) -> String {
+fn whose_votes(found: &MeasuredPictures) -> String {
     match found.shown.looked_at {
         LookedAt::Chosen => "Each patch of a picture hands out one vote.".into(),
         LookedAt::Marked | LookedAt::Weighted => {

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::super::StudyError;
 use super::super::finding::{Analysis, Bench, Finding, Findings};
 use super::super::phases::LookedAt;
+use super::super::phases::MeasuredPictures;
 use super::super::words::{count, intervals};
 use crate::charts::{around, attention_map, hold_lengths, over_time, percent, region_shares, traces};
 use crate::looks::{around_changes, density, holds, regions, typical_hold};
@@ -33,7 +34,7 @@ impl Analysis for Where {
     }
 
     fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
-        let Some(found) = &bench.pictures else { return Ok(None) };
+        let Some(found) = bench.get::<MeasuredPictures>() else { return Ok(None) };
         let (n, grid, shown) = (bench.episodes(), found.grid, &bench.shown.episode);
         let density = density(&found.episodes, grid);
         let (places, held) = (regions(&density, grid), holds(&found.episodes));

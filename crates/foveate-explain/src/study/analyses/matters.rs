@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::super::StudyError;
 use super::super::finding::{Analysis, Bench, Finding, Findings};
+use super::super::swaps::Swapped;
 use super::super::swaps::{SwapReport, figures, page, report};
 
 /// What matters, in numbers.
@@ -23,7 +24,9 @@ impl Analysis for Matters {
     }
 
     fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
-        let Some(swapped) = &bench.swaps else { return Ok(Some(Finding::new(Swaps { swaps: None }))) };
+        let Some(swapped) = bench.get::<Swapped>() else {
+            return Ok(Some(Finding::new(Swaps { swaps: None })));
+        };
         let report = report::report(&bench.head, swapped);
         let figures = figures::figures(&report, &swapped.measured);
         let bordered = swapped.measured.film.is_some();

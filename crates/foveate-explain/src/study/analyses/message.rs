@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::super::StudyError;
 use super::super::finding::{Analysis, Bench, Finding, Findings};
+use super::super::sensors::MeasuredSensors;
 use super::super::sensors::record::{Key, Record};
 use super::super::words::{count, dot, intervals, two, with_interval};
 use crate::charts::{DotPlot, dots};
@@ -164,7 +165,7 @@ impl Analysis for MessageOfSensors {
     }
 
     fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
-        let Some(found) = &bench.sensors else { return Ok(None) };
+        let Some(found) = bench.get::<MeasuredSensors>() else { return Ok(None) };
         let Some(recovered) = recover(&found.records) else {
             return Ok(Some(Finding::new(Message { recovered: None })));
         };

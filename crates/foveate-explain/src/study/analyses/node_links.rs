@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::super::StudyError;
+use super::super::cells::MeasuredCells;
 use super::super::cells::record::{Link, Record};
 use super::super::cells::{MOMENTS, Moment};
 use super::super::finding::{Analysis, Bench, Finding, Findings};
@@ -48,7 +49,7 @@ impl Analysis for WhichCells {
     }
 
     fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
-        let Some(found) = &bench.cells else { return Ok(None) };
+        let Some(found) = bench.get::<MeasuredCells>() else { return Ok(None) };
         let report = NodeLinks {
             heads_and_queries: found.records.first().map_or([0; 2], |record| record.readers),
             attention: attention(&found.records),

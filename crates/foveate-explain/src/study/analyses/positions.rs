@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::super::StudyError;
 use super::super::finding::{Analysis, Bench, Finding, Findings};
+use super::super::phases::MeasuredPictures;
 use crate::charts::{PositionsPanel, positions};
 use crate::estimate::Estimate;
 use crate::figure::{Figure, short};
@@ -172,7 +173,7 @@ impl Analysis for Positions {
     }
 
     fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
-        let Some(found) = &bench.pictures else { return Ok(None) };
+        let Some(found) = bench.get::<MeasuredPictures>() else { return Ok(None) };
         let encoded = found.encoded.clone();
         if encoded.is_empty() {
             return Ok(Some(Finding::new(Encodings { encoded })));

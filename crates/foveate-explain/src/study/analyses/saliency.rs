@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::super::finding::{Analysis, Bench, Finding, Findings};
-use super::super::phases::Found;
+use super::super::phases::MeasuredPictures;
 use super::super::words::{count, dot, intervals, parts, two};
 use super::super::{Mean, StudyError};
 use crate::charts::{DotPlot, SaliencyRow, dots, saliency_maps};
@@ -43,7 +43,7 @@ impl Analysis for OtherMethod {
     }
 
     fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
-        let Some(found) = &bench.pictures else { return Ok(None) };
+        let Some(found) = bench.get::<MeasuredPictures>() else { return Ok(None) };
         let [ranks, ranks_null, overlap, overlap_null] = [0, 1, 2, 3].map(|which| {
             found.over_episodes(|p| {
                 let salient = p.salient.as_ref()?;
@@ -96,7 +96,7 @@ impl Analysis for OtherMethod {
     }
 }
 
-fn figures(found: &Found, of: &Agreement) -> Vec<Figure> {
+fn figures(found: &MeasuredPictures, of: &Agreement) -> Vec<Figure> {
     let agreement = dots(DotPlot {
         name: "agreement",
         title: "Do both methods agree?",

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::super::StudyError;
 use super::super::finding::{Analysis, Bench, Finding, Findings};
+use super::super::sensors::MeasuredSensors;
 use super::super::sensors::record::Record;
 use super::super::words::count;
 use crate::charts::{WHOLE, percent, traces};
@@ -34,7 +35,7 @@ impl Analysis for WhichSensors {
     }
 
     fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
-        let Some(found) = &bench.sensors else { return Ok(None) };
+        let Some(found) = bench.get::<MeasuredSensors>() else { return Ok(None) };
         let shown = &found.records[0];
         let heads_and_codes = shown.readers;
         let attend = format!(

@@ -6,7 +6,7 @@ use super::super::finding::{Analysis, Bench, Finding, Findings};
 use super::super::means::{RankTest, over, per_episode};
 use super::super::sensors::probe::{Effects, INTERVENTIONS};
 use super::super::sensors::record::Record;
-use super::super::sensors::{DEALS, DONORS, FLOOR, FREEZE, Found};
+use super::super::sensors::{DEALS, DONORS, FLOOR, FREEZE, MeasuredSensors};
 use super::super::swaps::{OwnTest, differences};
 use super::super::words::{dot, intervals, mood, parts, scale_name, too_few, two, with_interval};
 use super::super::{ADVISED_EPISODES, INTERVAL, Mean, StudyError};
@@ -21,7 +21,7 @@ const IN_PART: &str = "in part";
 
 /// What changing sensors shows, in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Sensors {
+pub struct SensorEffects {
     /// The sensors, in the world's order.
     pub sensors: Vec<SensorFinding>,
     /// Mean change of the action when all sensors get their values of another episode.
@@ -103,7 +103,7 @@ impl Analysis for SensorsTest {
     }
 
     fn find(&self, bench: &Bench<'_>, before: &Findings) -> Result<Option<Finding>, StudyError> {
-        let Some(found) = &bench.sensors else { return Ok(None) };
+        let Some(found) = bench.get::<MeasuredSensors>() else { return Ok(None) };
         let swaps = before.get::<Swaps>().and_then(|swaps| swaps.swaps.as_ref());
         let mut report = report(found);
         report.differences = differences(&CHANGING, &report.verdict, swaps);
@@ -116,7 +116,7 @@ impl Analysis for SensorsTest {
             figures: vec![claim_and_effect(&report, n), interventions(&report, n), ranks(&report, n)],
             ..Section::default()
         };
-        let note = "Sensors are named as the world has them; where a shift shows them in another order, everything here is in the \
+        let note = "SensorEffects are named as the world has them; where a shift shows them in another order, everything here is in the \
                     world's order.";
         Ok(Some(Finding {
             tiles: tiles(&report).into_iter().skip(usize::from(swaps.is_some())).collect(),
@@ -129,8 +129,8 @@ impl Analysis for SensorsTest {
     }
 }
 
-fn report(found: &Found) -> Sensors {
-    let Found { records, effects: [own, random], .. } = found;
+fn report(found: &MeasuredSensors) -> SensorEffects {
+    let MeasuredSensors { records, effects: [own, random], .. } = found;
     let natural = over(&per_episode(own, &|effects| Some(effects.natural)));
     let ranks: Vec<RankTest> = INTERVENTIONS
         .iter()
@@ -158,7 +158,7 @@ fn report(found: &Found) -> Sensors {
                 .collect(),
         }
     });
-    Sensors {
+    SensorEffects {
         sensors: sensors.collect(),
         natural,
         ranks,
@@ -170,7 +170,7 @@ fn report(found: &Found) -> Sensors {
 }
 
 /// The lines on a terminal.
-fn lines(report: &Sensors) -> Vec<String> {
+fn lines(report: &SensorEffects) -> Vec<String> {
     let told = |(mean, interval): Mean| match interval {
         Some([low, high]) => format!("{mean:6.3} ({low:6.3} … {high:6.3})"),
         None => format!("{mean:6.3}"),
@@ -191,11 +191,11 @@ fn lines(report: &Sensors) -> Vec<String> {
 }
 
 /// The sensor with the largest value of `of`.
-fn first(report: &Sensors, of: impl Fn(&SensorFinding) -> f64) -> Option<&SensorFinding> {
+fn first(report: &SensorEffects, of: impl Fn(&SensorFinding) -> f64) -> Option<&SensorFinding> {
     report.sensors.iter().max_by(|a, b| of(a).total_cmp(&of(b)))
 }
 
-fn tiles(report: &Sensors) -> Vec<Tile> {
+fn tiles(report: &SensorEffects) -> Vec<Tile> {
     let knocked = &report.ranks[0];
     let mut tiles = vec![
         Tile {
@@ -233,7 +233,7 @@ fn tiles(report: &Sensors) -> Vec<Tile> {
 }
 
 /// The interventions with which the claim is supported.
-fn supported_with(report: &Sensors) -> String {
+fn supported_with(report: &SensorEffects) -> String {
     let held = report.ranks.iter().filter(|test| test.verdict == "supported");
     let names: Vec<&str> = held.map(|test| &*test.intervention).collect();
     match names.len() {
@@ -243,7 +243,7 @@ fn supported_with(report: &Sensors) -> String {
     }
 }
 
-fn summary(report: &Sensors, episodes: usize) -> Vec<String> {
+fn summary(report: &SensorEffects, episodes: usize) -> Vec<String> {
     let mut told = vec![];
     if let (Some(weight), Some(effect)) =
         (first(report, |sensor| sensor.weight.0), first(report, |sensor| sensor.change[0].0))
@@ -270,14 +270,14 @@ fn summary(report: &Sensors, episodes: usize) -> Vec<String> {
             || "all weights or all effects are equal, so their rank correlation is not defined.".into(),
             |said| format!("the {said}"),
         );
-        told.push(format!("Sensors {}: {said}", test.intervention));
+        told.push(format!("SensorEffects {}: {said}", test.intervention));
     }
     told.extend(report.differences.iter().cloned());
     told.extend(too_few(episodes));
     told
 }
 
-fn test_lead(report: &Sensors) -> Vec<String> {
+fn test_lead(report: &SensorEffects) -> Vec<String> {
     vec![
         format!(
             "A weight is a claim: this sensor matters now. Here decisions are taken again, from the very state in which they \
@@ -296,7 +296,7 @@ fn test_lead(report: &Sensors) -> Vec<String> {
     ]
 }
 
-fn tables(report: &Sensors) -> Vec<PageTable> {
+fn tables(report: &SensorEffects) -> Vec<PageTable> {
     let mut columns = vec!["sensor".to_owned(), "share of attention".to_owned()];
     columns.extend(report.method.interventions.map(String::from));
     let rows = report.sensors.iter().map(|sensor| {
@@ -324,7 +324,7 @@ fn tables(report: &Sensors) -> Vec<PageTable> {
 /// Colours of the interventions.
 const INKS: [Ink; 3] = [Ink::Control, Ink::Other, Ink::Extra];
 
-fn claim_and_effect(report: &Sensors, episodes: usize) -> Figure {
+fn claim_and_effect(report: &SensorEffects, episodes: usize) -> Figure {
     let all: f64 = report.sensors.iter().map(|sensor| sensor.change[0].0).sum();
     let part = |(mean, interval): Mean| -> Mean {
         let all = if all > 0.0 { all } else { 1.0 };
@@ -353,7 +353,7 @@ fn claim_and_effect(report: &Sensors, episodes: usize) -> Figure {
     })
 }
 
-fn interventions(report: &Sensors, episodes: usize) -> Figure {
+fn interventions(report: &SensorEffects, episodes: usize) -> Figure {
     let rows = report.sensors.iter().flat_map(|sensor| {
         let each = sensor.change.iter().zip(INTERVENTIONS).zip(INKS);
         each.map(|((&change, kind), ink)| dot(&*sensor.name, kind, ink, change)).collect::<Vec<_>>()
@@ -377,7 +377,7 @@ fn interventions(report: &Sensors, episodes: usize) -> Figure {
     })
 }
 
-fn ranks(report: &Sensors, episodes: usize) -> Figure {
+fn ranks(report: &SensorEffects, episodes: usize) -> Figure {
     let rows = report.ranks.iter().flat_map(|test| {
         let each = [
             ("its weights", Ink::Attention, test.own),

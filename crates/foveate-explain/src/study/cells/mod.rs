@@ -10,12 +10,15 @@
 pub(super) mod probe;
 pub(super) mod record;
 
+use std::any::Any;
+use std::cell::RefCell;
+
 use foveate_core::{Agent, Env, EvaluateError, GridView, ObservationSpace, Seed, Tokens};
 
 use self::probe::{Edit, Effects, Foils, best, with_edit};
 use self::record::Record;
 use super::cost::Meter;
-use super::finding::{Bench, Shown};
+use super::finding::{Bench, EpisodeShown};
 use super::play::{EpisodeStart, Starts, first_decision, replay};
 use super::probes::{other_moment, spread};
 use super::{ReportHead, Scheduler, StudyError, StudyRequest, swaps};
@@ -52,7 +55,7 @@ pub(super) struct Moment {
 }
 
 /// All results of the phases.
-pub(super) struct Found {
+pub(super) struct MeasuredCells {
     pub(super) records: Vec<Record>,
     /// `[episodes][decisions]`
     pub(super) effects: Vec<Vec<Effects>>,
@@ -122,7 +125,7 @@ pub(super) fn measure<'a>(
     let trajectories = records.iter().map(|record| &record.trajectory);
     let tested = effects.iter().map(Vec::len).sum();
     let head = ReportHead::of(&request.labels, request.seed, trajectories, tested);
-    let shown = Shown {
+    let shown = EpisodeShown {
         verb: "attends to",
         episode,
         maps: vec![],
@@ -131,10 +134,10 @@ pub(super) fn measure<'a>(
         seen: "where cells attend to: a block for each cell, a map for each head",
         columns: vec![],
     };
-    Ok(Bench {
-        cells: Some(Found { records, effects, played, moments }),
-        ..Bench::new(head, request.dimensions.clone(), shown, swaps, meter)
-    })
+    let mut measured: Vec<Box<dyn Any>> = vec![Box::new(MeasuredCells { records, effects, played, moments })];
+    measured.extend(swaps.map(|swaps| Box::new(swaps) as Box<dyn Any>));
+    let (dimensions, meter) = (request.dimensions.clone(), RefCell::new(meter));
+    Ok(Bench { head, dimensions, shown, measured, scheduler, meter })
 }
 
 /// Plays the episode as it is, and after each edit of each object at its start.

@@ -8,8 +8,8 @@
 
 use foveate_core::{ActContext, Agent, Env, ImageBuf, Opened, PixelShape};
 
-use super::super::StudyError;
 use super::super::seen::{SeenPicture, pictures};
+use super::super::{Scheduler, StudyError};
 use super::drive::{divergence, drive, probabilities, total_variation, with_bytes};
 use super::maps::{bright, head, sheet, to_buf};
 use super::weights::MOMENTS;
@@ -156,7 +156,7 @@ struct Played {
     moments: Vec<(usize, ImageBuf, Vec<f32>)>,
 }
 
-fn play(job: &Job<'_>, episode: usize) -> Result<Played, StudyError> {
+fn play(job: &Job, episode: usize) -> Result<Played, StudyError> {
     let (heads, cells) = (job.heads, job.grid.len());
     let sides = [job.grid.height(), job.grid.width()];
     let start = job.start(episode);
@@ -256,8 +256,8 @@ impl OfHeads for Inject {
     const NAME: &'static str = "inject";
     const TITLE: &'static str = "An object pasted into the picture";
 
-    fn find(job: &Job<'_>, each: &mut dyn FnMut()) -> Result<Found, StudyError> {
-        let played = job.scheduler.ordered(job.episodes(), |e| play(job, e), each)?;
+    fn find(job: &Job, scheduler: &dyn Scheduler, each: &mut dyn FnMut()) -> Result<Found, StudyError> {
+        let played = scheduler.ordered(job.episodes(), |e| play(job, e), each)?;
         let of = |value: &dyn Fn(&Played) -> f64| -> Vec<f64> { played.iter().map(value).collect() };
         let mut findings = vec![];
         for h in 0..job.heads {
@@ -298,7 +298,7 @@ impl OfHeads for Inject {
     }
 }
 
-fn moments(job: &Job<'_>, first: &Played) -> Figure {
+fn moments(job: &Job, first: &Played) -> Figure {
     let cells = job.grid.len();
     let mut columns = vec!["seen".to_owned()];
     columns.extend((0..job.heads).map(|head| format!("head {head}")));

@@ -13,25 +13,26 @@ mod threshold;
 mod weights;
 mod what_where;
 
+use std::cell::RefCell;
 use std::fmt;
 
 use foveate_core::{ActContext, Agent, Env, Labels, Opened, PatchGrid, Seed, Tokens, episode_seed};
 use serde::Serialize;
 
-pub(super) use self::inject::Inject;
-pub(super) use self::planning::Planning;
-pub(super) use self::saliency::BesideSaliency;
-pub(super) use self::threshold::Threshold;
-pub(super) use self::weights::Weights;
-pub(super) use self::what_where::WhatWhere;
 use super::cost::{Meter, StudyCost};
-use super::finding::{Analysis, Bench, Finding, Findings, Shown};
+use super::finding::{Analysis, Bench, EpisodeShown, Finding, Findings};
 use super::means::{difference, over};
 use super::play::{EpisodeStart, Starts};
 use super::words::count;
 use super::{HEADS, INTERVAL, Mean, Progress, ReportHead, Scheduler, Study, StudyError, finish};
 use crate::figure::Figure;
 use crate::page::{PageTable, Section};
+pub(super) use inject::Inject;
+pub(super) use planning::Planning;
+pub(super) use saliency::BesideSaliency;
+pub(super) use threshold::Threshold;
+pub(super) use weights::WeightsOfHeads;
+pub(super) use what_where::WhatWhere;
 
 /// The analysis of this name.
 pub fn heads_analysis(name: &str) -> Option<&'static dyn Analysis> {
@@ -187,8 +188,7 @@ pub fn attends_with_heads(env: &dyn Env, agent: &dyn Agent, seed: u64) -> Option
 }
 
 /// What the analyses share.
-pub(super) struct Job<'a> {
-    scheduler: &'a dyn Scheduler,
+pub(super) struct Job {
     /// Decisions per episode that are looked at closely.
     decisions: usize,
     sticky: Option<f64>,
@@ -199,7 +199,7 @@ pub(super) struct Job<'a> {
     starts: Starts,
 }
 
-impl Job<'_> {
+impl Job {
     /// An episode as it begins.
     fn start(&self, episode: usize) -> EpisodeStart {
         self.starts.get(episode)
@@ -230,7 +230,7 @@ trait OfHeads: fmt::Debug + Sync {
     const STICKY: bool = false;
 
     /// Plays and finds; `each` is called after every job.
-    fn find(job: &Job<'_>, each: &mut dyn FnMut()) -> Result<Found, StudyError>;
+    fn find(job: &Job, scheduler: &dyn Scheduler, each: &mut dyn FnMut()) -> Result<Found, StudyError>;
 }
 
 impl<T: OfHeads> Analysis for T {
@@ -243,8 +243,9 @@ impl<T: OfHeads> Analysis for T {
     }
 
     fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
-        let Some(job) = &bench.heads else { return Ok(None) };
-        let Found { scores, findings, figures } = T::find(job, &mut || bench.meter.borrow_mut().job(0))?;
+        let Some(job) = bench.get::<Job>() else { return Ok(None) };
+        let Found { scores, findings, figures } =
+            T::find(job, bench.scheduler, &mut || bench.meter.borrow_mut().job(0))?;
         let found = Heads {
             analysis: T::NAME,
             sticky: job.sticky,
@@ -289,10 +290,11 @@ pub fn study_heads(
     let seed = Seed::root(request.seed).child("heads", 0);
     let meter = Meter::new(StudyCost::of_heads(&request), progress);
     let HeadsRequest { analysis, decisions, sticky, labels, .. } = request;
-    let job = Job { scheduler, decisions, sticky, seed, heads, grid, starts };
+    let job = Job { decisions, sticky, seed, heads, grid, starts };
     let head = ReportHead::new(&labels, request.seed, vec![], vec![], 0);
-    let shown = Shown { verb: "attends to with its heads", ..Shown::default() };
-    let bench = Bench { heads: Some(job), ..Bench::new(head, vec![], shown, None, meter) };
+    let shown = EpisodeShown { verb: "attends to with its heads", ..EpisodeShown::default() };
+    let (dimensions, meter) = (vec![], RefCell::new(meter));
+    let bench = Bench { head, dimensions, shown, measured: vec![Box::new(job)], scheduler, meter };
     let mut study = finish(&[analysis], bench)?;
     let scores = study.report.get::<Heads>().map_or(vec![], |found| found.scores.clone());
     let head = &mut study.report.head;

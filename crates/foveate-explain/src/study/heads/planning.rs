@@ -3,9 +3,9 @@
 //!
 //! Something is where the picture changes from one step to the next.
 
-use super::super::StudyError;
 use super::super::seen::SeenPicture;
 use super::super::words::dot;
+use super::super::{Scheduler, StudyError};
 use super::drive::{drive, total_variation};
 use super::{Found, HeadNumber, Job, OfHeads};
 use crate::charts::{DotPlot, dots, percent};
@@ -88,7 +88,7 @@ struct Numbers {
     wires: Vec<Option<[f64; 2]>>,
 }
 
-fn numbers(job: &Job<'_>, episode: usize, record: &Record) -> Numbers {
+fn numbers(job: &Job, episode: usize, record: &Record) -> Numbers {
     let (heads, cells) = (job.heads, job.grid.len());
     let mut rng = job.seed.child("planning", episode as u64).rng();
     let steps: Vec<(usize, Vec<bool>)> = (0..record.weights.len())
@@ -133,7 +133,7 @@ impl OfHeads for Planning {
     const NAME: &'static str = "planning";
     const TITLE: &'static str = "Forward planning and trip-wires";
 
-    fn find(job: &Job<'_>, each: &mut dyn FnMut()) -> Result<Found, StudyError> {
+    fn find(job: &Job, scheduler: &dyn Scheduler, each: &mut dyn FnMut()) -> Result<Found, StudyError> {
         let n = job.starts.len();
         let sides = [job.grid.height(), job.grid.width()];
         let play = |episode: usize| {
@@ -153,7 +153,7 @@ impl OfHeads for Planning {
             record.score = result.total;
             Ok(numbers(job, episode, &record))
         };
-        let found = job.scheduler.ordered(job.episodes(), play, each)?;
+        let found = scheduler.ordered(job.episodes(), play, each)?;
         let mut findings = vec![];
         for h in 0..job.heads {
             let of = |i: usize| -> Vec<f64> { found.iter().map(|numbers| numbers.ahead[h][i]).collect() };

@@ -3,10 +3,10 @@
 
 use foveate_core::{ActContext, Agent, Image, PatchGrid};
 
-use super::super::StudyError;
 use super::super::play::{policy_error, replay};
 use super::super::probes::{other_moment, spread};
 use super::super::seen::SeenPicture;
+use super::super::{Scheduler, StudyError};
 use super::drive::{drive, probabilities};
 use super::maps::{sheet, to_buf};
 use super::weights::MOMENTS;
@@ -72,7 +72,7 @@ impl OfHeads for BesideSaliency {
     const NAME: &'static str = "saliency";
     const TITLE: &'static str = "Attention beside perturbation saliency";
 
-    fn find(job: &Job<'_>, each: &mut dyn FnMut()) -> Result<Found, StudyError> {
+    fn find(job: &Job, scheduler: &dyn Scheduler, each: &mut dyn FnMut()) -> Result<Found, StudyError> {
         let play = |episode: usize| {
             let result = drive(job.start(episode), &mut |_| (), None, &mut |_| Ok(()))?;
             let steps = result.steps as usize;
@@ -91,7 +91,7 @@ impl OfHeads for BesideSaliency {
             })?;
             Ok((result.total, all))
         };
-        let played = job.scheduler.ordered(job.episodes(), play, each)?;
+        let played = scheduler.ordered(job.episodes(), play, each)?;
         let lengths: Vec<usize> = played.iter().map(|(_, all)| all.len()).collect();
         let mut findings = vec![];
         for (name, of) in [
@@ -124,7 +124,7 @@ impl OfHeads for BesideSaliency {
     }
 }
 
-fn figure(job: &Job<'_>, moments: &[Salient]) -> Figure {
+fn figure(job: &Job, moments: &[Salient]) -> Figure {
     let mut table = DataTable::new(&["step", "cell", "attention", "policy", "value"]);
     let columns = ["seen", "attention", "saliency of the policy", "saliency of the value"].map(String::from);
     let rows: Vec<_> = moments

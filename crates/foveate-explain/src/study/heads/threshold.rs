@@ -3,7 +3,7 @@
 use foveate_core::statistics::{mean, std};
 use foveate_core::{Opened, Rng};
 
-use super::super::StudyError;
+use super::super::{Scheduler, StudyError};
 use super::drive::drive;
 use super::{Found, HeadNumber, Job, OfHeads};
 use crate::charts::WHOLE;
@@ -82,7 +82,7 @@ impl OfHeads for Threshold {
     const TITLE: &'static str = "Small weights set to zero";
     const TIMES: usize = PLAYS;
 
-    fn find(job: &Job<'_>, each: &mut dyn FnMut()) -> Result<Found, StudyError> {
+    fn find(job: &Job, scheduler: &dyn Scheduler, each: &mut dyn FnMut()) -> Result<Found, StudyError> {
         let n = job.starts.len();
         let random = SHARES[1..].iter().map(|&share| Cut::AsManyAtRandom(share));
         let cuts: Vec<Cut> = SHARES.iter().map(|&share| Cut::Small(share)).chain(random).collect();
@@ -98,7 +98,7 @@ impl OfHeads for Threshold {
             Ok(result.total)
         };
         let jobs: Vec<_> = jobs.collect();
-        let scores = job.scheduler.ordered(jobs.into_iter(), play, each)?;
+        let scores = scheduler.ordered(jobs.into_iter(), play, each)?;
         let scores: Vec<(Cut, &[f64])> = cuts.iter().copied().zip(scores.chunks(n)).collect();
         let whole = scores[0].1;
         let random = |share: f32| {

@@ -2,10 +2,10 @@
 
 use foveate_core::statistics::mean;
 
-use super::super::StudyError;
 use super::super::probes::spread;
 use super::super::seen::SeenPicture;
 use super::super::words::dot;
+use super::super::{Scheduler, StudyError};
 use super::drive::drive;
 use super::maps::{bright, head, sheet, to_buf};
 use super::{Found, HeadNumber, Job, OfHeads};
@@ -18,7 +18,7 @@ pub(super) const MOMENTS: usize = 4;
 const MASS: f32 = 0.9;
 
 /// A moment that is drawn.
-pub(super) struct Shown {
+pub(super) struct ShownMoment {
     pub(super) step: usize,
     pub(super) seen: SeenPicture,
     /// `[heads, cells]`
@@ -39,7 +39,7 @@ struct Played {
 }
 
 /// The moments of the first episode that are drawn; `wanted` says which steps.
-pub(super) fn shown(job: &Job<'_>, wanted: &[usize]) -> Result<Vec<Shown>, StudyError> {
+pub(super) fn shown(job: &Job, wanted: &[usize]) -> Result<Vec<ShownMoment>, StudyError> {
     let mut start = job.start(0);
     start.max_steps = start.max_steps.min(wanted.iter().max().map_or(0, |last| last + 1));
     let mut all = vec![];
@@ -47,7 +47,7 @@ pub(super) fn shown(job: &Job<'_>, wanted: &[usize]) -> Result<Vec<Shown>, Study
         if wanted.contains(&now.step) {
             let seen = SeenPicture::of(now.env, None)?;
             let (weights, terms) = (now.opened.weights.clone(), now.opened.terms.clone());
-            all.push(Shown { step: now.step, seen, weights, terms });
+            all.push(ShownMoment { step: now.step, seen, weights, terms });
         }
         Ok(())
     })?;
@@ -73,13 +73,13 @@ fn summary(weights: &[f32]) -> [f64; 3] {
 
 /// Where each head attends: overlays, marginals, entropy.
 #[derive(Debug)]
-pub(in crate::study) struct Weights;
+pub(in crate::study) struct WeightsOfHeads;
 
-impl OfHeads for Weights {
+impl OfHeads for WeightsOfHeads {
     const NAME: &'static str = "weights";
     const TITLE: &'static str = "Where each head attends";
 
-    fn find(job: &Job<'_>, each: &mut dyn FnMut()) -> Result<Found, StudyError> {
+    fn find(job: &Job, scheduler: &dyn Scheduler, each: &mut dyn FnMut()) -> Result<Found, StudyError> {
         let (heads, cells) = (job.heads, job.grid.len());
         let play = |episode: usize| {
             let mut steps = 0_usize;
@@ -104,7 +104,7 @@ impl OfHeads for Weights {
             let played = Played { score: result.total, entropy: of(0), largest: of(1), cells: of(2), mean };
             Ok((played, steps))
         };
-        let played = job.scheduler.ordered(job.episodes(), play, each)?;
+        let played = scheduler.ordered(job.episodes(), play, each)?;
         let steps = played.first().map_or(0, |(_, steps)| *steps);
         let moments = shown(job, &spread(steps, MOMENTS))?;
         let of =
@@ -125,7 +125,7 @@ impl OfHeads for Weights {
     }
 }
 
-fn overlays(job: &Job<'_>, moments: &[Shown]) -> Figure {
+fn overlays(job: &Job, moments: &[ShownMoment]) -> Figure {
     let cells = job.grid.len();
     let mut columns = vec!["seen".to_owned()];
     columns.extend((0..job.heads).map(|head| format!("head {head}")));
@@ -157,7 +157,7 @@ fn overlays(job: &Job<'_>, moments: &[Shown]) -> Figure {
     }
 }
 
-fn marginals(job: &Job<'_>, played: &[(Played, usize)]) -> Figure {
+fn marginals(job: &Job, played: &[(Played, usize)]) -> Figure {
     const SIDE: f64 = 150.0;
     const BAR: f64 = 48.0;
     let (heads, cells) = (job.heads, job.grid.len());

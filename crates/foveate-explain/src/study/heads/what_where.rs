@@ -2,11 +2,11 @@
 
 use std::f64::consts::LN_10;
 
-use super::super::StudyError;
 use super::super::probes::spread;
+use super::super::{Scheduler, StudyError};
 use super::drive::drive;
 use super::maps::{head, red_and_blue, sheet, to_buf};
-use super::weights::{MOMENTS, Shown, shown};
+use super::weights::{MOMENTS, ShownMoment, shown};
 use super::{Found, HeadNumber, Job, OfHeads};
 use crate::figure::{DataTable, Figure};
 
@@ -35,7 +35,7 @@ impl OfHeads for WhatWhere {
     const NAME: &'static str = "what-where";
     const TITLE: &'static str = "Contents or places";
 
-    fn find(job: &Job<'_>, each: &mut dyn FnMut()) -> Result<Found, StudyError> {
+    fn find(job: &Job, scheduler: &dyn Scheduler, each: &mut dyn FnMut()) -> Result<Found, StudyError> {
         let (heads, cells) = (job.heads, job.grid.len());
         let play = |episode: usize| {
             let (mut shares, mut steps) = (vec![0.0; heads], 0_usize);
@@ -61,7 +61,7 @@ impl OfHeads for WhatWhere {
             }
             Ok((result.total, shares, steps))
         };
-        let played = job.scheduler.ordered(job.episodes(), play, each)?;
+        let played = scheduler.ordered(job.episodes(), play, each)?;
         let steps = played.first().map_or(0, |played| played.2);
         let moments = shown(job, &spread(steps, MOMENTS))?;
         let findings = (0..heads).map(|h| {
@@ -74,7 +74,7 @@ impl OfHeads for WhatWhere {
     }
 }
 
-fn figure(job: &Job<'_>, moments: &[Shown]) -> Result<Figure, StudyError> {
+fn figure(job: &Job, moments: &[ShownMoment]) -> Result<Figure, StudyError> {
     let cells = job.grid.len();
     let mut columns = vec!["seen".to_owned()];
     columns.extend((0..job.heads).map(|head| format!("head {head}")));

@@ -13,12 +13,15 @@
 pub(super) mod probe;
 pub(super) mod record;
 
+use std::any::Any;
+use std::cell::RefCell;
+
 use foveate_core::{Agent, Env, EvaluateError, Observation, Seed, Tokens};
 
 use self::probe::{Effects, Foils};
 use self::record::Record;
 use super::cost::Meter;
-use super::finding::{Bench, Shown};
+use super::finding::{Bench, EpisodeShown};
 use super::play::{EpisodeStart, Starts, action_scale, first_decision};
 use super::probes::{other_moment, spread};
 use super::{ReportHead, Scheduler, StudyError, StudyRequest, swaps};
@@ -45,7 +48,7 @@ pub(super) fn listens(env: &dyn Env, agent: &dyn Agent, seed: u64) -> bool {
 }
 
 /// All results of the phases.
-pub(super) struct Found {
+pub(super) struct MeasuredSensors {
     pub(super) scale: ActionScale,
     /// The agent's episodes.
     pub(super) records: Vec<Record>,
@@ -119,7 +122,7 @@ pub(super) fn measure<'a>(
     let trajectories = records.iter().map(|record| &record.trajectory);
     let head = ReportHead::of(&request.labels, request.seed, trajectories, tested);
     let head = ReportHead { pictured: false, ..head };
-    let shown = Shown {
+    let shown = EpisodeShown {
         verb: "listens to",
         episode,
         maps: vec![],
@@ -128,8 +131,9 @@ pub(super) fn measure<'a>(
         seen: "weights: a column for each sensor, a row for each code",
         columns,
     };
-    Ok(Bench {
-        sensors: Some(Found { scale, records, effects: [own, random] }),
-        ..Bench::new(head, request.dimensions.clone(), shown, swaps, meter)
-    })
+    let mut measured: Vec<Box<dyn Any>> =
+        vec![Box::new(MeasuredSensors { scale, records, effects: [own, random] })];
+    measured.extend(swaps.map(|swaps| Box::new(swaps) as Box<dyn Any>));
+    let (dimensions, meter) = (request.dimensions.clone(), RefCell::new(meter));
+    Ok(Bench { head, dimensions, shown, measured, scheduler, meter })
 }

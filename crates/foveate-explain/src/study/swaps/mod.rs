@@ -22,6 +22,8 @@ pub(super) mod report;
 #[cfg(test)]
 mod verdict_tests;
 
+use std::cell::RefCell;
+
 use foveate_core::{ActContext, Agent, Seed, episode_seed};
 
 pub use compare::{Compared, Comparison};
@@ -36,8 +38,8 @@ pub(super) use page::{OwnTest, differences};
 
 use self::measure::{Measurement, Plan, measure};
 use super::cost::{Meter, StudyCost};
-use super::finding::{Bench, Shown};
-use super::phases::{random_tensors, random_weights};
+use super::finding::{Bench, EpisodeShown};
+use super::random_agent::{random_tensors, random_weights};
 use super::{ANALYSES, Progress, Scheduler, Study, StudyError, StudyRequest, finish};
 
 /// Untrained agents that an agent is compared with.
@@ -140,7 +142,8 @@ pub fn study_swaps(
         });
     };
     let head = report::head(&request.labels, request.seed, &swapped.measured);
-    let bench = Bench::new(head, request.dimensions, Shown::default(), Some(swapped), meter);
+    let (dimensions, shown, meter) = (request.dimensions, EpisodeShown::default(), RefCell::new(meter));
+    let bench = Bench { head, dimensions, shown, measured: vec![Box::new(swapped)], scheduler, meter };
     finish(ANALYSES, bench)
 }
 
