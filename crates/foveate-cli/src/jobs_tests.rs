@@ -139,6 +139,7 @@ impl Job {
         };
         let (inner, expression) = match inner {
             "usize" | "u64" => ("int", format!("_whole(\"{name}\", {name})")),
+            "f64" => ("float", name.clone()),
             "bool" => ("bool", name.clone()),
             "String" => ("str", name.clone()),
             "PathBuf" => ("str | os.PathLike[str]", format!("_path({name})")),

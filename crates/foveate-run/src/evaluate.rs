@@ -153,6 +153,9 @@ pub struct EvalReport {
     /// The mean return as a human-normalised score, where there are scores to compare with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub human_normalised: Option<HumanNormalised>,
+    /// How many episodes reached a score, if one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<AtLeast>,
     /// In a world of several tasks, such as several games: the returns in each, whose means the summary's mean is the mean of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<TaskReturns>,
@@ -175,6 +178,34 @@ pub struct TaskReturns {
     /// Their statistics.
     #[serde(flatten)]
     pub summary: Summary,
+}
+
+/// How many episodes have at least some score.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AtLeast {
+    /// The score.
+    pub score: f64,
+    /// Episodes with at least this score.
+    pub episodes: usize,
+    /// Their share of all episodes.
+    pub share: f64,
+    /// Wilson's 95 % interval of the share.
+    pub ci95: [f64; 2],
+}
+
+impl AtLeast {
+    /// Counts the episodes; there is at least one.
+    pub fn of(score: f64, returns: &[f64]) -> Self {
+        /// Two-sided 95 % of a normal distribution.
+        const Z: f64 = 1.959_963_984_540_054;
+        let episodes = returns.iter().filter(|&&own| own >= score).count();
+        let n = returns.len().max(1) as f64;
+        let share = episodes as f64 / n;
+        let (centre, scale) = (share + Z * Z / (2.0 * n), 1.0 + Z * Z / n);
+        let half = Z * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+        let ci95 = [(centre - half) / scale, (centre + half) / scale].map(|bound| bound.clamp(0.0, 1.0));
+        AtLeast { score, episodes, share, ci95 }
+    }
 }
 
 /// A mean return in percent between random play (0) and a person (100).
@@ -269,6 +300,7 @@ pub fn run(request: &EvalRequest<'_>, stop: &Stop) -> Result<EvalReport, RunErro
         Some(TaskReturns { task: task.to_owned(), summary })
     });
     Ok(EvalReport {
+        at_least: None,
         env: labels.env.clone(),
         picture: labels.picture.clone(),
         variant: labels.variant.clone(),
@@ -325,6 +357,14 @@ impl fmt::Display for EvalReport {
         for TaskReturns { task, summary } in &self.tasks {
             let (episodes, s) = (summary.n, if summary.n == 1 { "" } else { "s" });
             writeln!(f, "  in {task}: {} in {episodes} episode{s}", summary.spread(d))?;
+        }
+        if let Some(AtLeast { score, episodes, share, ci95 }) = &self.at_least {
+            let interval = interval_text(Some(ci95.map(|bound| 100.0 * bound)), 1);
+            let percent = 100.0 * share;
+            writeln!(
+                f,
+                "  at least  {score}: {episodes} episodes, {percent:.1} % (95 % interval {interval} %)"
+            )?;
         }
         if let Some(HumanNormalised { task, random, human, mean, ci95 }) = &self.human_normalised {
             let interval = ci95.map_or_else(String::new, |ci95| {
@@ -512,6 +552,21 @@ mod tests {
         let one = run(&request, &Stop::default()).expect("fine");
         assert_eq!(one.human_normalised.as_ref().expect("compared").ci95, None);
         assert!(one.to_string().contains("% human-normalised; in toy random play"), "{one}");
+    }
+
+    #[test]
+    fn a_share_has_wilsons_interval() {
+        // Wilson (1927), as in statsmodels' proportion_confint(count, nobs, method="wilson").
+        for (reached, n, expect) in
+            [(0, 10, [0.0, 0.277_532_8]), (5, 10, [0.236_593_1, 0.763_406_9]), (10, 10, [0.722_467_2, 1.0])]
+        {
+            let returns: Vec<f64> = (0..n).map(|i| if i < reached { 3.0 } else { 1.0 }).collect();
+            let found = AtLeast::of(3.0, &returns);
+            assert_eq!((found.episodes, found.share), (reached, reached as f64 / n as f64));
+            for (own, expect) in found.ci95.iter().zip(expect) {
+                assert!((own - expect).abs() < 1e-6, "{found:?}");
+            }
+        }
     }
 
     #[test]

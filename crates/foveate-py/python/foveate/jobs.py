@@ -194,6 +194,7 @@ def evaluate(
     workers: int = 0,
     max_steps: int | None = None,
     draw_actions: bool = False,
+    at_least: float | None = None,
     attention: Policy | None = None,
     reset: Callable[[], Any] | None = None,
     picture: str | None = None,
@@ -217,6 +218,7 @@ def evaluate(
         max_steps: truncate episodes after this many steps.
         draw_actions: draw the agent's actions, as in training, instead of taking the most probable ones; agents whose actions have
             no probabilities act as before.
+        at_least: count the episodes with at least this score.
         attention: of a function: from observation to a map of what it attends to, ``[rows, columns]`` over a picture, or one number
             for each sensor.
         reset: of a function: called at the beginning of every episode.
@@ -230,6 +232,7 @@ def evaluate(
         "workers": _whole("workers", workers),
         "max_steps": _whole("max_steps", max_steps),
         "draw_actions": draw_actions,
+        "at_least": at_least,
         "world": _described(world, picture, variant, shifts, options, trust),
     }
     native = _who(who, job, attention, reset)

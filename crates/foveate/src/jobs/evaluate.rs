@@ -4,7 +4,7 @@ use foveate_core::ActMode;
 use foveate_envs::registry::EnvRequest;
 use foveate_registry::reference;
 use foveate_run::RunError;
-use foveate_run::evaluate::{self, EvalReport, EvalRequest, Labels, SeedRange, Seeds};
+use foveate_run::evaluate::{self, AtLeast, EvalReport, EvalRequest, Labels, SeedRange, Seeds};
 use foveate_run::job_cost::{JobCost, at_most, episodes_in_words};
 use foveate_run::trust::WorldSpec;
 use foveate_run::workers::Stop;
@@ -36,6 +36,9 @@ pub struct Evaluate {
     /// whose actions have no probabilities act as before
     #[cfg_attr(feature = "command", arg(long))]
     pub draw_actions: bool,
+    /// Count the episodes with at least this score
+    #[cfg_attr(feature = "command", arg(long, value_name = "SCORE", allow_negative_numbers = true))]
+    pub at_least: Option<f64>,
     /// The world
     #[cfg_attr(feature = "command", command(flatten))]
     pub world: WorldSpec,
@@ -50,6 +53,7 @@ impl Default for Evaluate {
             workers: 0,
             max_steps: None,
             draw_actions: false,
+            at_least: None,
             world: WorldSpec::default(),
         }
     }
@@ -99,6 +103,9 @@ impl Evaluate {
     }
 
     fn run_in(&self, request: &EnvRequest, player: &Player, stop: &Stop) -> Result<EvalReport, RunError> {
+        if let Some(score) = self.at_least.filter(|score| !score.is_finite()) {
+            return Err(RunError::BadRequest { why: format!("at least {score} is no score; give a number") });
+        }
         let (env, agent) = (player.env(request)?, player.agent()?);
         let Evaluate { workers, max_steps, draw_actions, .. } = *self;
         let asked = EvalRequest {
@@ -112,6 +119,8 @@ impl Evaluate {
             // The scores to compare with are of whole episodes.
             reference: reference(request).filter(|_| max_steps.is_none()),
         };
-        evaluate::run(&asked, stop).map_err(|error| player.explained(error, request))
+        let mut report = evaluate::run(&asked, stop).map_err(|error| player.explained(error, request))?;
+        report.at_least = self.at_least.map(|score| AtLeast::of(score, &report.returns));
+        Ok(report)
     }
 }
