@@ -47,7 +47,7 @@ pub(crate) fn miri() -> Result<()> {
     run("cargo miri", &mut miri)
 }
 
-/// Whether cargo does this without complaint.
+/// Returns whether cargo does this without complaint.
 fn works(args: &[&str]) -> bool {
     let status = cargo().args(args).stdout(Stdio::null()).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())

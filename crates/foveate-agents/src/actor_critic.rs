@@ -59,7 +59,7 @@ pub struct ActorCriticConfig {
     pub hidden: Vec<usize>,
     /// Units of the LSTM after them, 0 for none.
     pub lstm: usize,
-    /// Whether the actions are choices.
+    /// True if the actions are choices.
     pub discrete: bool,
     /// `[low, high]` per action dimension: the actions for the network's outputs −1 and 1. Of choices one range for each,
     /// which has no effect.

@@ -35,7 +35,7 @@ const MAX_THREADS: usize = 256;
 pub struct BottleneckConfig {
     /// Width and height of the picture in pixels.
     pub image: [usize; 2],
-    /// Whether the depth of a pixel is its fourth channel.
+    /// True if the depth of a pixel is its fourth channel.
     pub depth: bool,
     /// Side of a patch in pixels.
     pub patch: usize,

@@ -79,7 +79,7 @@ pub struct ConvConfig {
     pub size: usize,
     /// Distance between neighbouring applications in pixels.
     pub stride: usize,
-    /// Whether its weights evolve with the others, as part of the flat vector; if not, they stay as drawn from `seed`.
+    /// True if its weights evolve with the others, as part of the flat vector; if not, they stay as drawn from `seed`.
     pub evolved: bool,
     /// Seed of the fixed weights.
     pub seed: u64,

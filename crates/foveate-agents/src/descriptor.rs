@@ -175,9 +175,9 @@ pub trait AgentConfig: Send + Sync {
 /// What an agent is to see of a world's picture: what wrappers around the world make of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PictureView {
-    /// Whether the picture is grey.
+    /// True if the picture is grey.
     pub grey: bool,
-    /// Whether it holds the readouts that the world draws beside the scene, such as a speedometer.
+    /// True if it holds the readouts that the world draws beside the scene, such as a speedometer.
     pub readouts: bool,
     /// How many of the last pictures it sees at once.
     pub frames: usize,

@@ -42,7 +42,7 @@ use crate::voting::{Relu, VotingConfig};
 pub struct ImplicitAttentionConfig {
     /// Width and height of the picture in pixels.
     pub image: [usize; 2],
-    /// Whether the depth of a pixel is its fourth channel.
+    /// True if the depth of a pixel is its fourth channel.
     pub depth: bool,
     /// Numbers of other sensors, which the controller is told beside the values of the chosen patches.
     pub sensors: usize,

@@ -134,13 +134,13 @@ pub struct QNetworkConfig {
     pub score_dim: usize,
     /// Features of a node after the attention.
     pub features: usize,
-    /// Whether values go through ELU, so that none is below −1.
+    /// True if values go through ELU, so that none is below −1.
     pub elu_output: bool,
     /// What the codes of the cells are divided by.
     pub divisor: Divisor,
     /// Actions are drawn from the softmax of the values divided by this; 0 for the action of the largest value.
     pub temperature: f64,
-    /// Whether another layer estimates the value of the state, so that the agent learns by policy gradients: what are values of
+    /// True if another layer estimates the value of the state, so that the agent learns by policy gradients: what are values of
     /// actions elsewhere are logits then, with a `temperature` of 1. Left out of the configuration where it is not so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub critic: bool,

@@ -51,14 +51,14 @@ pub struct S3taConfig {
     /// Convolutions of the vision core, each followed by relu. Their output has ⌈size / stride⌉ rows and columns, as with
     /// TensorFlow's SAME padding.
     pub convolutions: Vec<ConvolutionLayer>,
-    /// Whether each of their features is normalised over the cells of the picture, so that what is rare stands out; `false` in
+    /// True if each of their features is normalised over the cells of the picture, so that what is rare stands out; `false` in
     /// the paper.
     pub normalise: bool,
     /// Channels of the `ConvLSTM`: those of keys and those of values together.
     pub channels: usize,
     /// Side of the `ConvLSTM`'s filters.
     pub size: usize,
-    /// Whether the gates of the `ConvLSTM` see its memory c as well (Shi et al. 2015), each with a weight for every cell and
+    /// True if the gates of the `ConvLSTM` see its memory c as well (Shi et al. 2015), each with a weight for every cell and
     /// channel.
     pub peepholes: bool,
     /// How many of the channels are keys.
@@ -77,7 +77,7 @@ pub struct S3taConfig {
     pub query_hidden: Vec<usize>,
     /// Units of the layers from the answers to the LSTM; of the residual torso those after it.
     pub answer_hidden: Vec<usize>,
-    /// Whether the last of these is followed by relu, as the others are.
+    /// True if the last of these is followed by relu, as the others are.
     pub answer_relu: bool,
     /// Units of the LSTM that acts; 0 for none, which only the residual torso can do without.
     pub units: usize,

@@ -162,7 +162,7 @@ pub struct Hybrid {
     pub features: usize,
     /// Random hyperplanes that estimate the angle: n.
     pub hyperplanes: usize,
-    /// Whether its exponentials are FAVOR++'s instead of FAVOR+'s.
+    /// True if its exponentials are FAVOR++'s instead of FAVOR+'s.
     pub hyperbolic: bool,
     /// As [`Exponential::same_length`].
     pub same_length: Option<f64>,
@@ -189,12 +189,12 @@ impl Default for Hybrid {
 }
 
 impl VotingConfig {
-    /// Whether it is AttentionAgent's, which weight files do not mention.
+    /// Returns whether it is AttentionAgent's, which weight files do not mention.
     pub fn is_default(&self) -> bool {
         *self == VotingConfig::default()
     }
 
-    /// Whether votes can have weights.
+    /// Returns whether votes can have weights.
     pub const fn weighs_votes(&self) -> bool {
         !matches!(self, VotingConfig::Softmax(_))
     }

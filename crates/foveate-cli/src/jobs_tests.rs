@@ -184,14 +184,11 @@ impl Job {
         let others = ["    attention: ", "    reset: ", "    cluster: "];
         let end =
             others.iter().filter_map(|other| rest.find(other)).min().expect("a keyword of Python's own");
-        let keywords: String = fields
-            .iter()
-            .map(|field| {
-                let (name, kind, _) = self.keyword(field);
-                let comma = if kind.contains(",  #") { "" } else { "," };
-                format!("    {name}: {kind}{comma}\n")
-            })
-            .collect();
+        let keywords = fields.iter().fold(String::new(), |text, field| {
+            let (name, kind, _) = self.keyword(field);
+            let comma = if kind.contains(",  #") { "" } else { "," };
+            text + &format!("    {name}: {kind}{comma}\n")
+        });
         let (own, rest) = rest[end..].split_once("\n    Args:\n").expect("documented arguments");
         let stop = rest.find("\n\n").into_iter().chain(rest.find("\n    \"\"\"")).min().expect("an end");
         let names: BTreeSet<String> = fields.iter().map(|field| self.keyword(field).0).collect();
@@ -220,10 +217,9 @@ impl Job {
         let args = kept.concat().join("\n");
         let (between, rest) = rest[stop..].split_once("    job = {\n").expect("a job");
         let world = rest.find("        \"world\": ").expect("it ends with the world");
-        let values: String = fields
-            .iter()
-            .map(|field| format!("        \"{}\": {},\n", field.name, self.keyword(field).2))
-            .collect();
+        let values = fields.iter().fold(String::new(), |text, field| {
+            text + &format!("        \"{}\": {},\n", field.name, self.keyword(field).2)
+        });
         format!(
             "{before}{signature}    *,\n{keywords}{own}\n    Args:\n{args}{between}    job = {{\n{values}{}",
             &rest[world..]

@@ -28,7 +28,7 @@ pub use parse::catalogue;
 pub struct Strength {
     /// The suite's scale, 0 to 1: 0.1 is easy, 0.2 medium, 0.3 hard.
     pub scale: f64,
-    /// Whether they change within an episode.
+    /// True if they change within an episode.
     pub dynamic: bool,
 }
 
@@ -77,7 +77,7 @@ pub struct DistractionConfig {
 }
 
 impl DistractionConfig {
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         *self == DistractionConfig::default()
     }

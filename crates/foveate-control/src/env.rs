@@ -30,7 +30,7 @@ pub struct ControlConfig {
     pub shown: Shown,
     /// Width and height of the picture in pixels, 1 to [`Renderer::LARGEST_SIDE`].
     pub size: [usize; 2],
-    /// Whether the picture's edges are smooth, as dm_control's are; without, it is faster.
+    /// True if the picture's edges are smooth, as dm_control's are; without, it is faster.
     pub antialias: bool,
     /// What is changed in the picture.
     pub distractions: DistractionConfig,

@@ -22,7 +22,7 @@ pub struct ModelConfig {
     pub camera: Option<String>,
     /// Width and height of the picture in pixels, 1 to [`Renderer::LARGEST_SIDE`].
     pub size: [usize; 2],
-    /// Whether the picture's edges are smooth.
+    /// True if the picture's edges are smooth.
     pub antialias: bool,
     /// Steps of the simulation for which an action is held, 1 to 1000.
     pub repeat: u32,

@@ -24,7 +24,7 @@ pub struct QuadrupedConfig {
     pub shown: Shown,
     /// Width and height of the picture in pixels, 1 to [`Renderer::LARGEST_SIDE`].
     pub size: [usize; 2],
-    /// Whether the picture's edges are smooth.
+    /// True if the picture's edges are smooth.
     pub antialias: bool,
     /// Control steps from one picture of the camera to the next, 1 to [`QuadrupedConfig::MOST_STEPS`].
     pub picture_every: usize,

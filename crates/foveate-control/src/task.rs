@@ -20,7 +20,7 @@ pub struct Task {
     pub(crate) scenery: Scenery,
     /// Steps of the simulation per control step.
     pub(crate) substeps: u32,
-    /// Whether the model has the Runge-Kutta integrator.
+    /// True if the model has the Runge-Kutta integrator.
     pub(crate) runge_kutta: bool,
     /// Control steps per second of simulated time.
     pub(crate) rate: f64,
@@ -45,7 +45,7 @@ pub struct Task {
 pub(crate) struct Scenery {
     /// Name of the camera.
     pub(crate) camera: &'static str,
-    /// Whether the camera moves with the centre of mass of the root.
+    /// True if the camera moves with the centre of mass of the root.
     pub(crate) moving_camera: bool,
     /// Name of the model's first body; it and all that hangs on it is the agent.
     pub(crate) root: &'static str,
@@ -53,7 +53,7 @@ pub(crate) struct Scenery {
     pub(crate) placed_target: Option<&'static str>,
     /// Opacity of the floor before a distracting background.
     pub(crate) floor_opacity: f32,
-    /// Whether a distracting camera stays above the floor and in front of the scene.
+    /// True if a distracting camera stays above the floor and in front of the scene.
     pub(crate) upper_half: bool,
 }
 

@@ -92,12 +92,12 @@ impl ActionSpace {
         }
     }
 
-    /// Whether the number of policy outputs is zero.
+    /// Returns whether the number of policy outputs is zero.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the space is discrete.
+    /// Returns whether the space is discrete.
     pub const fn is_discrete(&self) -> bool {
         matches!(self, ActionSpace::Discrete { .. })
     }

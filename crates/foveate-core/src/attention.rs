@@ -40,7 +40,7 @@ impl Tokens<'_> {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -107,7 +107,7 @@ pub struct Attention<'a> {
     queries: usize,
     weights: &'a [f32],
     selected: Option<Selected<'a>>,
-    /// Whether all tokens are passed on although some are marked.
+    /// True if all tokens are passed on although some are marked.
     all: bool,
 }
 
@@ -247,7 +247,7 @@ impl<'a> Attention<'a> {
         Cow::Owned(sum)
     }
 
-    /// Whether all tokens were passed on, weighted; some may be [marked](Attention::with_marked).
+    /// Returns whether all tokens were passed on, weighted; some may be [marked](Attention::with_marked).
     pub const fn passes_all(&self) -> bool {
         self.all
     }
@@ -266,7 +266,7 @@ impl<'a> Attention<'a> {
         }
     }
 
-    /// Whether no token was passed on.
+    /// Returns whether no token was passed on.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -246,7 +246,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// Whether the episode was terminated or truncated.
+    /// Returns whether the episode was terminated or truncated.
     pub const fn is_over(&self) -> bool {
         self.terminated || self.truncated
     }

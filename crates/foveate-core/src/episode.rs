@@ -288,7 +288,7 @@ impl Episode {
         self.result
     }
 
-    /// Whether the episode is over, for any reason.
+    /// Returns whether the episode is over, for any reason.
     pub const fn is_over(&self) -> bool {
         self.over
     }

@@ -130,7 +130,7 @@ impl Population {
         self.genomes.len().checked_div(self.params).unwrap_or(0)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.genomes.is_empty()
     }
@@ -174,9 +174,9 @@ pub enum EvolveError {
     /// A fitness is NaN or infinite.
     #[error("the fitness of genome {genome} in generation {generation} is {value}")]
     FitnessNotFinite {
-        /// Which genome.
+        /// The genome.
         genome: usize,
-        /// Which generation.
+        /// The generation.
         generation: u64,
         /// The value.
         value: f64,
@@ -190,7 +190,7 @@ pub enum EvolveError {
          parameters"
     )]
     Diverged {
-        /// Which generation.
+        /// The generation.
         generation: u64,
         /// The quantity that is out of range.
         what: String,

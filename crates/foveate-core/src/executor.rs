@@ -47,13 +47,13 @@ impl Purpose {
         }
     }
 
-    /// Whether agents explore in these episodes: they do for training, and for evaluation with `draw_actions` alone. ε-greedy
+    /// True if agents explore in these episodes: they do for training, and for evaluation with `draw_actions` alone. ε-greedy
     /// policies take a random action with probability `epsilon` then.
     pub const fn mode(self, epsilon: f64, draw_actions: bool) -> ActMode {
         if self.trains() || draw_actions { ActMode::Explore { epsilon } } else { ActMode::Greedy }
     }
 
-    /// Whether a learner learns from these episodes.
+    /// Returns whether a learner learns from these episodes.
     pub const fn trains(self) -> bool {
         matches!(self, Purpose::Training)
     }
@@ -99,7 +99,7 @@ pub struct Work {
     /// Probability with which ε-greedy agents take a random action in training, 0 to 1.
     #[serde(default)]
     pub epsilon: f64,
-    /// Whether agents explore as in training whatever the purpose is, such as in validations of an agent that draws its actions.
+    /// True if agents explore as in training whatever the purpose is, such as in validations of an agent that draws its actions.
     #[serde(default)]
     pub draw_actions: bool,
 }
@@ -207,7 +207,7 @@ pub enum OrderError {
     Row {
         /// The row.
         row: usize,
-        /// How many rows there are.
+        /// The number of rows.
         rows: usize,
     },
     /// ε is no probability.
@@ -434,29 +434,29 @@ pub enum EvaluateError {
     /// The world returned an error.
     #[error("genome {genome}, episode {episode} (seed {env_seed}), step {step}: {source}")]
     Env {
-        /// Which genome.
+        /// The genome.
         genome: usize,
-        /// Which episode.
+        /// The episode.
         episode: usize,
         /// The world's seed.
         env_seed: u64,
-        /// Which step.
+        /// The step.
         step: u64,
-        /// Why.
+        /// The reason.
         source: EnvError,
     },
     /// The policy returned an error.
     #[error("genome {genome}, episode {episode} (seed {env_seed}), step {step}: {source}")]
     Policy {
-        /// Which genome.
+        /// The genome.
         genome: usize,
-        /// Which episode.
+        /// The episode.
         episode: usize,
         /// The world's seed.
         env_seed: u64,
-        /// Which step.
+        /// The step.
         step: u64,
-        /// Why.
+        /// The reason.
         source: PolicyError,
     },
     /// What runs the rollouts cannot: a cluster without machines, an answer that is none.
@@ -471,13 +471,13 @@ pub enum EvaluateError {
     /// The reward or the action was not finite, or the rollout panicked.
     #[error("genome {genome}, episode {episode} (seed {env_seed}), step {step}: {what}")]
     Broken {
-        /// Which genome.
+        /// The genome.
         genome: usize,
-        /// Which episode.
+        /// The episode.
         episode: usize,
         /// The world's seed.
         env_seed: u64,
-        /// Which step.
+        /// The step.
         step: u64,
         /// What happened.
         what: String,

@@ -55,7 +55,7 @@ pub struct GazePoint {
 }
 
 impl GazePoint {
-    /// Whether all its numbers are in their ranges.
+    /// Returns whether all its numbers are in their ranges.
     pub fn is_valid(&self) -> bool {
         let on_picture = |x: f32| (0.0..=1.0).contains(&x);
         on_picture(self.x) && on_picture(self.y) && self.weight > 0.0 && self.weight.is_finite()
@@ -71,13 +71,13 @@ pub struct Piece {
     pub steps: Range<usize>,
 }
 
-/// Whether a setting is left out because it is zero.
+/// Returns whether a setting is left out because it is zero.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(share: &f64) -> bool {
     *share == 0.0
 }
 
-/// Whether a turn is left out because it is a single step.
+/// Returns whether a turn is left out because it is a single step.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_short(turn: &u64) -> bool {
     *turn <= 1
@@ -87,7 +87,7 @@ fn is_short(turn: &u64) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DemonstrationPlan {
-    /// Whether the expert acts; otherwise the learner acts.
+    /// True if the expert acts; otherwise the learner acts.
     pub expert_drives: bool,
     /// Where the learner acts: the share of steps in which the expert acts in its place, `0.0..=1.0`.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -98,10 +98,10 @@ pub struct DemonstrationPlan {
     /// Random perturbations of the action per 100 steps, each several steps long: they show the learner how
     /// to recover. 0 for none.
     pub pushes: f64,
-    /// Whether each step also records what the expert says that actions cost.
+    /// True if each step also records what the expert says that actions cost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub costs: bool,
-    /// Whether each step records the picture that is observed and where the expert looks on it, in place of what the
+    /// True if each step records the picture that is observed and where the expert looks on it, in place of what the
     /// learner's controller gets.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gaze: bool,

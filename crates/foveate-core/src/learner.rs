@@ -140,7 +140,7 @@ pub enum LearnError {
     ReturnNotFinite {
         /// Which job of the work.
         job: usize,
-        /// Which generation.
+        /// The generation.
         generation: u64,
         /// The return.
         value: f64,
@@ -151,7 +151,7 @@ pub enum LearnError {
     /// A gradient could not be computed.
     #[error("learning from the recordings of generation {generation} failed: {why}")]
     Gradient {
-        /// Which generation.
+        /// The generation.
         generation: u64,
         /// What went wrong.
         why: String,
@@ -159,7 +159,7 @@ pub enum LearnError {
     /// The numbers of the weights left their range.
     #[error("learning diverged in generation {generation}: {what}; choose a smaller learning_rate")]
     Diverged {
-        /// Which generation.
+        /// The generation.
         generation: u64,
         /// The quantity that is out of range.
         what: String,

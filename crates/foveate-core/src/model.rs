@@ -199,7 +199,7 @@ pub trait Outputs {
         0
     }
 
-    /// Whether encodings are whole numbers from 0 to 255, so that a replay buffer keeps each in a byte.
+    /// Returns whether encodings are whole numbers from 0 to 255, so that a replay buffer keeps each in a byte.
     fn encodes_bytes(&self) -> bool {
         false
     }

@@ -599,7 +599,7 @@ impl ObservationSpace {
         self.image().map(PixelShape::tall)
     }
 
-    /// Whether there is a depth part.
+    /// Returns whether there is a depth part.
     pub fn has_depth(&self) -> bool {
         self.part(DEPTH).is_some()
     }

@@ -13,7 +13,7 @@
 pub struct Opened {
     /// Number of units that can be attended to: cells, patches, sensors, nodes.
     pub units: usize,
-    /// Whether the attention has selected the units, and only their values go on. The weights then are the votes that
+    /// True if the attention has selected the units, and only their values go on. The weights then are the votes that
     /// selected them: they play no part in [`Policy::resume`](crate::Policy::resume).
     pub hard: bool,
     /// `[units]`: the token of the decision's [`Attention`](crate::Attention) that each unit is: itself, unless the attention
@@ -21,7 +21,7 @@ pub struct Opened {
     pub tokens: Vec<u32>,
     /// Number of readers, each with weights of its own: heads, codes, nodes that ask.
     pub readers: usize,
-    /// Whether each reader takes the mean of the values by its weights, so that only their ratios count, as with softmax that
+    /// True if each reader takes the mean of the values by its weights, so that only their ratios count, as with softmax that
     /// divides once for all units; else their sum.
     pub means: bool,
     /// `[readers, units]`: how much each reader takes of each unit.

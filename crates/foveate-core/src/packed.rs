@@ -40,13 +40,13 @@ pub enum PackedError {
     Missing {
         /// The one that was asked for.
         index: usize,
-        /// How many there are.
+        /// Their number.
         pictures: usize,
     },
     /// It does not have the length that it should have.
     #[error("picture {index} does not have {wanted} bytes")]
     Length {
-        /// Which one.
+        /// The one.
         index: usize,
         /// Bytes that it should have.
         wanted: usize,
@@ -54,7 +54,7 @@ pub enum PackedError {
     /// The ends of the pictures contradict the bytes.
     #[error("the ends of {pictures} pictures contradict their {bytes} packed bytes")]
     Ends {
-        /// How many there are.
+        /// Their number.
         pictures: usize,
         /// Packed bytes.
         bytes: usize,
@@ -140,7 +140,7 @@ impl PackedPictures {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

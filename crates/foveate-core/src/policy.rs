@@ -193,7 +193,7 @@ impl TensorShape {
         self.shape.iter().product()
     }
 
-    /// Whether it has no elements.
+    /// Returns whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

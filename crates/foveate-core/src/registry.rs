@@ -14,7 +14,7 @@ pub trait Descriptor: Sync {
     /// The name that users type.
     fn name(&self) -> &'static str;
 
-    /// Whether `given` refers to this descriptor: by default when it is [`Descriptor::name`]; a descriptor
+    /// Returns whether `given` refers to this descriptor: by default when it is [`Descriptor::name`]; a descriptor
     /// for a family of names overrides this.
     fn matches(&self, given: &str) -> bool {
         given == self.name()

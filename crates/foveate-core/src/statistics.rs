@@ -19,7 +19,7 @@ pub fn mean(numbers: &[f64]) -> f64 {
     if numbers.is_empty() { 0.0 } else { numbers.iter().sum::<f64>() / numbers.len() as f64 }
 }
 
-/// Whether a list of `n` numbers has a spread. One number gives no information about spread: it has no
+/// Returns whether a list of `n` numbers has a spread. One number gives no information about spread: it has no
 /// standard deviation, and its mean has no interval.
 pub const fn has_spread(n: usize) -> bool {
     n > 1
@@ -95,7 +95,7 @@ pub struct Paired {
     /// The two-sided p-value of the sign-flip test: the probability of a mean difference at least this large
     /// in absolute value if neither list tends to be larger. With random flips it is never below 1 / 100,001.
     pub p: f64,
-    /// Whether all assignments of signs were enumerated; otherwise 100,000 random ones were drawn.
+    /// True if all assignments of signs were enumerated; otherwise 100,000 random ones were drawn.
     pub exact: bool,
 }
 

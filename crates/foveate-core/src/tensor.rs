@@ -69,7 +69,7 @@ impl TensorData {
         }
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -132,7 +132,7 @@ impl Tensor {
         self.data.len()
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     pub const fn is_empty(&self) -> bool {
         self.data.is_empty()
     }

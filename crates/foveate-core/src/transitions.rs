@@ -58,7 +58,7 @@ impl Unroll {
         self.actions.len()
     }
 
-    /// Whether there are no steps; never true in a recording.
+    /// Returns whether there are no steps; never true in a recording.
     pub fn is_empty(&self) -> bool {
         self.actions.is_empty()
     }
@@ -127,7 +127,7 @@ impl TransitionRecorder {
         self.unrolls
     }
 
-    /// Whether an unroll begins with the next step.
+    /// Returns whether an unroll begins with the next step.
     fn begins_unroll(&self) -> bool {
         self.unrolls.last().is_none_or(|unroll| unroll.len() == self.unroll)
     }

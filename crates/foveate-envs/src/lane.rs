@@ -20,7 +20,7 @@ pub enum Autoreset {
 pub struct LaneStep {
     /// Reward and flags; all zero when this was a reset.
     pub step: Step,
-    /// Whether the world was reset instead of stepped.
+    /// True if the world was reset instead of stepped.
     pub is_reset: bool,
 }
 

@@ -156,21 +156,21 @@ pub struct WorldDescriptor {
     /// Number of consecutive negative rewards that a training rollout tolerates by default; `None` for no
     /// limit.
     pub patience: Option<u32>,
-    /// Whether it has a scripted expert.
+    /// True if it has a scripted expert.
     pub has_expert: bool,
-    /// Whether copies of it may need a separate process each.
+    /// True if copies of it may need a separate process each.
     pub has_process: bool,
-    /// Whether its name or its options select code that runs with the user's rights. A file alone may then
+    /// True if its name or its options select code that runs with the user's rights. A file alone may then
     /// not request it.
     pub runs_code: bool,
-    /// Whether it needs a library that is not included in Foveate.
+    /// True if it needs a library that is not included in Foveate.
     pub needs_library: bool,
     /// For a world that does not [run code](Self::runs_code): the options that select code all the same, such as a library. A
     /// file alone may not set them.
     pub code_options: &'static [&'static str],
     /// For a world that [runs code](Self::runs_code): the options that a file may set nevertheless.
     pub file_options: &'static [&'static str],
-    /// Whether agents' default settings fit it without adaptation.
+    /// True if agents' default settings fit it without adaptation.
     pub default_agents_fit: bool,
     /// The picture for agents that need one, when the default observation is numbers or nothing.
     pub fallback_picture: Option<&'static str>,
@@ -204,7 +204,7 @@ pub struct Champion {
     pub about: &'static str,
     /// Its weight file.
     pub weights: &'static [u8],
-    /// Whether it acts in the world that its file names, with its picture and wrappers; otherwise in the unmodified world.
+    /// True if it acts in the world that its file names, with its picture and wrappers; otherwise in the unmodified world.
     pub as_trained: bool,
 }
 

@@ -143,6 +143,7 @@ impl WorldDescriptor {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "as `WorldDescriptor::make` wants it")]
 fn make<E: SimpleEnv>(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
     Ok(Box::new(Simple::<E>::new(&request.id)))
 }

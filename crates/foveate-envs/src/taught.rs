@@ -11,7 +11,7 @@ pub struct Taught {
     teacher: Box<dyn Agent>,
     /// Of the teacher, who does not explore.
     context: ActContext,
-    /// Whether the teacher has begun the episode.
+    /// True if the teacher has begun the episode.
     begun: bool,
 }
 

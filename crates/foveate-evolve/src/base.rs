@@ -70,7 +70,7 @@ impl Base {
         &mut self.population
     }
 
-    /// Whether a population must be sampled; after this call there is one.
+    /// Returns whether a population must be sampled; after this call there is one.
     pub(crate) const fn must_sample(&mut self) -> bool {
         !std::mem::replace(&mut self.asked, true)
     }

@@ -471,7 +471,7 @@ pub(crate) fn balance(first: f64, sigma: &mut f64, scale: &mut [f64]) {
     }
 }
 
-/// Whether no fitness differs from another. Such a generation has no ranks: where the distribution drifts
+/// Returns whether no fitness differs from another. Such a generation has no ranks: where the distribution drifts
 /// out of range, it stands still instead.
 pub(crate) fn is_flat(fitness: &[f64]) -> bool {
     fitness.iter().all(|f| *f == fitness[0])

@@ -62,7 +62,7 @@ pub struct StrategyInfo {
     pub name: &'static str,
     /// A description in one line.
     pub summary: &'static str,
-    /// Whether its settings may change while it runs; strategies that adapt them by themselves accept only
+    /// True if its settings may change while it runs; strategies that adapt them by themselves accept only
     /// constants.
     pub schedulable: bool,
 }

@@ -24,12 +24,12 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Whether the whole interval lies above `limit`.
+    /// Returns whether the whole interval lies above `limit`.
     pub fn is_above(&self, limit: f64) -> bool {
         self.interval.is_some_and(|[low, _]| low > limit)
     }
 
-    /// Whether the whole interval lies below `limit`.
+    /// Returns whether the whole interval lies below `limit`.
     pub fn is_below(&self, limit: f64) -> bool {
         self.interval.is_some_and(|[_, high]| high < limit)
     }

@@ -48,7 +48,7 @@ impl Mask {
         self.height
     }
 
-    /// Whether the pixel at column `x`, row `y` is in the set.
+    /// Returns whether the pixel at column `x`, row `y` is in the set.
     pub fn contains(&self, x: usize, y: usize) -> bool {
         self.inside[y * self.width + x]
     }
@@ -70,7 +70,7 @@ impl Mask {
         }
     }
 
-    /// Whether a pixel of the patch is in the set.
+    /// Returns whether a pixel of the patch is in the set.
     pub fn touches(&self, grid: PatchGrid, patch: u32) -> bool {
         self.rows_of(grid, patch).any(|row| self.inside[row].contains(&true))
     }

@@ -122,7 +122,7 @@ pub fn node_maps(view: &GridView, attention: &Attention<'_>, [width, height]: [f
 struct Maps {
     nodes: Vec<MapNode>,
     grid: PatchGrid,
-    /// Whether every cell has attention of its own.
+    /// True if every cell has attention of its own.
     each: bool,
     heads: usize,
 }

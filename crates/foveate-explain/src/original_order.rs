@@ -52,7 +52,7 @@ impl<'a> OriginalOrder<'a> {
         original
     }
 
-    /// Whether every place has exactly one patch.
+    /// Returns whether every place has exactly one patch.
     pub fn is_permutation(&self) -> bool {
         let mut there = vec![false; self.order.len()];
         for &place in self.order {

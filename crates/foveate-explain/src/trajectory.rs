@@ -25,7 +25,7 @@ impl Trajectory {
         self.rewards.len()
     }
 
-    /// Whether none was taken.
+    /// Returns whether none was taken.
     pub fn is_empty(&self) -> bool {
         self.rewards.is_empty()
     }

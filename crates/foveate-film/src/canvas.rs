@@ -16,7 +16,7 @@ pub struct Rect {
 }
 
 impl Rect {
-    /// Whether it is inside a picture of `width` × `height`.
+    /// Returns whether it is inside a picture of `width` × `height`.
     pub fn fits(&self, width: usize, height: usize) -> bool {
         self.x.checked_add(self.width).is_some_and(|end| end <= width)
             && self.y.checked_add(self.height).is_some_and(|end| end <= height)

@@ -155,7 +155,7 @@ pub struct FrameComposer {
     value: Face,
     headline: Face,
     curve: Curve,
-    /// Whether the names of columns fit below them.
+    /// True if the names of columns fit below them.
     names_fit: bool,
 }
 

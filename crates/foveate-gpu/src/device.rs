@@ -33,7 +33,7 @@ pub struct Matrix {
     pub at: u64,
     /// Numbers from one stored row to the next.
     pub stride: usize,
-    /// Whether the transpose of what is stored is meant.
+    /// True if the transpose of what is stored is meant.
     pub transposed: bool,
     /// Numbers from one matrix of a batch to the next.
     pub apart: usize,
@@ -250,7 +250,7 @@ impl<'a> Numbers<'a> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub const fn is_empty(self) -> bool {
         self.len == 0
     }
@@ -276,7 +276,7 @@ impl<'a> Bytes<'a> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub const fn is_empty(self) -> bool {
         self.len == 0
     }

@@ -45,7 +45,7 @@ impl Windows {
         self.side * self.side * self.from[2]
     }
 
-    /// Whether windows have no numbers.
+    /// Returns whether windows have no numbers.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -529,6 +529,6 @@ pub struct Product<'a> {
     pub c: Operand<'a>,
     /// The sizes.
     pub sizes: Sizes,
-    /// Whether to add to C.
+    /// True if to add to C.
     pub add: bool,
 }

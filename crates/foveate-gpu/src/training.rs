@@ -136,9 +136,9 @@ struct Taken {
     log: f64,
     reward: f64,
     terminated: bool,
-    /// Whether the episode ended with it, in either way.
+    /// True if the episode ended with it, in either way.
     over: bool,
-    /// Whether it only reset the world.
+    /// True if it only reset the world.
     reset: bool,
 }
 

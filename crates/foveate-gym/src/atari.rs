@@ -19,7 +19,7 @@ pub struct Atari {
     pub game: &'static str,
     /// Probability that a frame repeats the action of the frame before; drawn from the seed of the episode.
     pub sticky: f64,
-    /// Whether the choices are all 18 positions of stick and button, or those that the game distinguishes.
+    /// True if the choices are all 18 positions of stick and button, or those that the game distinguishes.
     pub all_actions: bool,
 }
 

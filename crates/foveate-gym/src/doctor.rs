@@ -37,7 +37,7 @@ pub struct Family {
     pub name: String,
     /// The environment that was tried.
     pub id: String,
-    /// Whether it could be made, reset, stepped and drawn.
+    /// True if it could be made, reset, stepped and drawn.
     pub works: bool,
     /// The reason why it does not work, with the pip command that helps.
     pub why: String,

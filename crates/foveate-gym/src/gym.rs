@@ -174,7 +174,7 @@ impl Gym {
         }
     }
 
-    /// Whether this traceback is new; remembers it.
+    /// Returns whether this traceback is new; remembers it.
     fn is_new(&self, story: &str) -> bool {
         let mut stories = self.stories.lock().unwrap_or_else(PoisonError::into_inner);
         if story.is_empty() || stories.iter().any(|shown| shown == story) {

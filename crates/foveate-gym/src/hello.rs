@@ -34,7 +34,7 @@ pub struct Hello {
     pub frames: usize,
     /// Bytes per pixel: 1 for grey, 3 for colour.
     pub channels: usize,
-    /// Whether the picture has a depth for every pixel.
+    /// True if the picture has a depth for every pixel.
     pub depth: bool,
     /// Number of other values in the observation.
     pub numbers: usize,
@@ -56,15 +56,15 @@ pub struct Hello {
     /// Steps after which Gymnasium truncates an episode.
     pub max_steps: Option<usize>,
     pub(crate) fps: f64,
-    /// Whether the environment can render.
+    /// True if the environment can render.
     pub renders: bool,
-    /// Whether it offers an expert policy to learn from.
+    /// True if it offers an expert policy to learn from.
     pub expert: bool,
-    /// Whether it says what actions cost.
+    /// True if it says what actions cost.
     pub costs: bool,
-    /// Whether it says where the expert looks.
+    /// True if it says where the expert looks.
     pub gaze: bool,
-    /// Whether Gymnasium lists it as nondeterministic.
+    /// True if Gymnasium lists it as nondeterministic.
     pub nondeterministic: bool,
 }
 

@@ -82,7 +82,7 @@ struct Spin {
 }
 
 impl Spin {
-    /// Whether to poll this time.
+    /// Returns whether to poll this time.
     fn worth(&mut self) -> bool {
         if self.vain < PATIENCE {
             return true;
@@ -100,7 +100,7 @@ impl Spin {
     }
 }
 
-/// Whether both sides of every worker can have a core of their own; otherwise polling takes time from other
+/// Returns whether both sides of every worker can have a core of their own; otherwise polling takes time from other
 /// processes.
 fn cores_to_spare() -> bool {
     static CORES: LazyLock<usize> =
@@ -228,7 +228,7 @@ pub(crate) fn granted<T: DeserializeOwned>(id: &str, answer: Value) -> Result<T,
         .map_err(|error| refused(format!("its worker's answer is broken: {error}"), ""))
 }
 
-/// Whether a program is Python, of any version.
+/// Returns whether a program is Python, of any version.
 fn is_python(program: &Path) -> bool {
     /// Waits of 20 ms until it must have answered.
     const PATIENCE: u32 = 500;
@@ -449,7 +449,7 @@ impl Process {
         Err(if status == 2 { Trouble::Astray(words) } else { Trouble::Raised(words) })
     }
 
-    /// Whether the worker has begun at most one episode.
+    /// Returns whether the worker has begun at most one episode.
     pub(crate) const fn is_new(&self) -> bool {
         self.resets <= 1
     }

@@ -59,7 +59,7 @@ pub struct Settings {
     pub wrapper: Option<String>,
     /// Folders that Python searches for packages first.
     pub path: Option<String>,
-    /// Whether actions are passed as `float64` regardless of the action space.
+    /// True if actions are passed as `float64` regardless of the action space.
     pub exact_actions: bool,
     /// Program that a worker runs before it makes the environment.
     pub program: Option<Program>,

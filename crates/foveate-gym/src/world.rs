@@ -92,7 +92,7 @@ impl Shown {
         Ok(())
     }
 
-    /// Whether both are bit-identical.
+    /// Returns whether both are bit-identical.
     fn is(&self, other: &Shown) -> bool {
         (&self.pixels, &self.depth, &self.raw) == (&other.pixels, &other.depth, &other.raw)
     }
@@ -353,7 +353,7 @@ impl GymWorld {
     }
 }
 
-/// Whether two outcomes are bit-identical.
+/// Returns whether two outcomes are bit-identical.
 fn same(a: StepReply, b: StepReply) -> bool {
     let parts = |reply: StepReply| (reply.steps, reply.reward.to_bits(), reply.terminated, reply.truncated);
     parts(a) == parts(b)

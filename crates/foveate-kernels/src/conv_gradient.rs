@@ -47,7 +47,7 @@ impl ConvShape {
         self.kernel[1] * self.channels
     }
 
-    /// Whether the functions here compute it: the rows of its kernel fill registers of eight numbers.
+    /// Returns whether the functions here compute it: the rows of its kernel fill registers of eight numbers.
     pub const fn suits(&self) -> bool {
         let len = self.row();
         len > 0 && len.is_multiple_of(8)
@@ -93,7 +93,7 @@ impl Entry {
         (self.0 >> 32) as u32
     }
 
-    /// Whether the number is neither zero nor negative zero.
+    /// Returns whether the number is neither zero nor negative zero.
     #[inline(always)]
     const fn counts(self) -> bool {
         (self.0 as u32) << 1 != 0

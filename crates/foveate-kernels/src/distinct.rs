@@ -81,7 +81,7 @@ fn hash(row: &[Eight]) -> u64 {
     hash >> 32
 }
 
-/// Whether two rows are bit-identical.
+/// Returns whether two rows are bit-identical.
 #[inline(always)]
 fn same(a: &[Eight], b: &[Eight]) -> bool {
     a.iter().zip(b).all(|(a, b)| {

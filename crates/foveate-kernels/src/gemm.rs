@@ -64,7 +64,7 @@ impl Axis {
         self.len
     }
 
-    /// Whether there is no place.
+    /// Returns whether there is no place.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -148,7 +148,7 @@ impl Walk {
         Walk { axis, number: 0, at: [0; 3], place: 0 }
     }
 
-    /// Whether the next `count` places are neighbours.
+    /// Returns whether the next `count` places are neighbours.
     #[inline(always)]
     const fn neighbours(&self, count: usize) -> bool {
         self.axis.along == 1 && self.at[2] + count <= self.axis.inner

@@ -7,7 +7,7 @@
 
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
-/// Whether the C library is one whose errors are known to be below 0.52 units in the last place.
+/// True if the C library is one whose errors are known to be below 0.52 units in the last place.
 pub const IS_KNOWN: bool = cfg!(all(target_os = "linux", target_env = "gnu"));
 
 /// Sine and cosine of a number.
@@ -17,7 +17,7 @@ pub struct SinCos {
     pub sin: f64,
     /// The cosine.
     pub cos: f64,
-    /// Whether these are the bits of the sine of a library as in [`IS_KNOWN`] for certain.
+    /// True if these are the bits of the sine of a library as in [`IS_KNOWN`] for certain.
     pub sin_is_certain: bool,
     /// The same of the cosine.
     pub cos_is_certain: bool,

@@ -64,7 +64,7 @@ fn name(host: &str) -> &str {
     port.map_or(host, |at| &host[..at])
 }
 
-/// Whether a name can mean this machine alone: no foreign name server has a say in it.
+/// Returns whether a name can mean this machine alone: no foreign name server has a say in it.
 fn is_here(name: &str) -> bool {
     let bare = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
     name == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())

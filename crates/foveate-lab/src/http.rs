@@ -28,12 +28,12 @@ impl Head {
         if all.next().is_some() { None } else { first }
     }
 
-    /// Whether there is a header `name`, however often.
+    /// Returns whether there is a header `name`, however often.
     pub(super) fn has(&self, name: &str) -> bool {
         self.headers.iter().any(|(key, _)| key == name)
     }
 
-    /// Whether header `name` lists `word`, in any case.
+    /// Returns whether header `name` lists `word`, in any case.
     pub(super) fn lists(&self, name: &str, word: &str) -> bool {
         let mut all = self.headers.iter().filter(|(key, _)| key == name);
         all.any(|(_, value)| value.split(',').any(|part| part.trim().eq_ignore_ascii_case(word)))

@@ -31,7 +31,7 @@ pub(super) struct Runner {
     decided: Option<KeptDecision>,
     /// The action that the user holds; `None` when the agent drives.
     manual: Option<Vec<f64>>,
-    /// Whether effects are wanted …
+    /// True if effects are wanted …
     measures: bool,
     /// … and what measures them, if they can be.
     meter: Option<EffectMeter>,
@@ -177,7 +177,7 @@ impl Runner {
         self.episode.result().total
     }
 
-    /// Whether the episode is over, for whichever reason.
+    /// Returns whether the episode is over, for whichever reason.
     pub(super) const fn is_over(&self) -> bool {
         self.end.is_some() || self.broken.is_some()
     }
@@ -246,7 +246,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Whether the user drives.
+    /// Returns whether the user drives.
     pub(super) const fn is_manual(&self) -> bool {
         self.manual.is_some()
     }

@@ -127,12 +127,12 @@ impl Session {
         self.film.take()
     }
 
-    /// Whether nothing happens until the next command.
+    /// Returns whether nothing happens until the next command.
     pub fn is_idle(&self) -> bool {
         !self.changed && (self.settings.paused || (self.all_over() && !self.settings.auto))
     }
 
-    /// Whether another frame may be sent; a page that does not draw gets none.
+    /// Returns whether another frame may be sent; a page that does not draw gets none.
     pub const fn has_room(&self) -> bool {
         self.sent.wrapping_sub(self.shown) < IN_FLIGHT
     }

@@ -440,7 +440,7 @@ struct Sensors {
     patch: usize,
     order: Vec<u32>,
     numbers: Vec<f32>,
-    /// How many numbers there are, and rows of weights for them.
+    /// The number of numbers, and rows of weights for them.
     all_and_rows: [usize; 2],
     weights: Vec<f32>,
 }

@@ -42,7 +42,7 @@ pub trait Layer: fmt::Debug + Send + Sync {
     /// Adds the gradient with respect to inputs and parameters to theirs.
     fn backward(&self, backward: Backward<'_>);
 
-    /// Whether [`Layer::backward`] reads the output. If not, an activation may overwrite it.
+    /// Returns whether [`Layer::backward`] reads the output. If not, an activation may overwrite it.
     fn reads_output(&self) -> bool {
         false
     }

@@ -48,7 +48,7 @@ struct Entry {
     kept: usize,
     /// The node whose buffer holds the numbers: itself, or its input for what happens in place.
     buffer: usize,
-    /// Whether a gradient with respect to it is needed.
+    /// True if a gradient with respect to it is needed.
     differentiable: bool,
 }
 
@@ -628,7 +628,7 @@ impl Network {
         values
     }
 
-    /// Whether a gradient with respect to `node` is computed though it is an input, see [`Builder::state`].
+    /// Returns whether a gradient with respect to `node` is computed though it is an input, see [`Builder::state`].
     pub(crate) fn is_state(&self, node: Node) -> bool {
         self.entries[node.0].differentiable
     }

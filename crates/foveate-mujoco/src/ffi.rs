@@ -814,7 +814,7 @@ impl Sensor {
         self.length
     }
 
-    /// Whether it has no numbers, which no sensor is.
+    /// Returns whether it has no numbers, which no sensor is.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }

@@ -153,7 +153,7 @@ impl Model {
         self.raw.time_step()
     }
 
-    /// Whether its integrator is that of Runge and Kutta, whose steps cannot be halved.
+    /// Returns whether its integrator is that of Runge and Kutta, whose steps cannot be halved.
     pub fn is_runge_kutta(&self) -> bool {
         self.raw.integrator() == 1
     }

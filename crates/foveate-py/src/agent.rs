@@ -112,7 +112,7 @@ impl Agent {
         Ok(about)
     }
 
-    /// Whether these are the bytes of a file with the same weights.
+    /// Returns whether these are the bytes of a file with the same weights.
     fn is_of(&self, bytes: &[u8]) -> bool {
         let file =
             TensorFile::from_bytes(bytes).ok().and_then(|tensors| AgentFile::from_tensors(tensors).ok());

@@ -103,7 +103,7 @@ fn made(py: Python<'_>, world: Given<WorldSpec>) -> PyResult<Box<dyn Env>> {
 pub(crate) struct World {
     one: Mutex<One>,
     spec: EnvSpec,
-    /// Whether a step takes so long that other threads of the interpreter should run meanwhile.
+    /// True if a step takes so long that other threads of the interpreter should run meanwhile.
     long: bool,
 }
 
@@ -124,7 +124,7 @@ struct Journal<S> {
     resets: Vec<Reset<S>>,
     /// The numbers of all actions, or their choices.
     actions: Vec<f64>,
-    /// Whether something is missing: it was too much to keep, or a step failed midway.
+    /// True if something is missing: it was too much to keep, or a step failed midway.
     lost: bool,
     most: usize,
 }
@@ -307,7 +307,7 @@ impl World {
 /// What happened to a world: resets and actions; see [`World::history`].
 type History<'py, S> = (Vec<(S, Vec<(String, String)>, usize)>, Bound<'py, PyArray1<f64>>);
 
-/// Whether an error says that an action does not fit.
+/// Returns whether an error says that an action does not fit.
 const fn is_of_action(error: &EnvError) -> bool {
     matches!(
         error,

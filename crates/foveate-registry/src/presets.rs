@@ -15,7 +15,7 @@ pub struct Preset {
     pub agent: &'static str,
     /// The worlds that it suits, by name or by suite; [`OTHERS`] are those that no preset names.
     pub worlds: &'static [&'static str],
-    /// Whether the preset takes world-specific settings of agent and recipe from the world, and thus fits
+    /// True if the preset takes world-specific settings of agent and recipe from the world, and thus fits
     /// many worlds.
     pub open: bool,
     /// The configuration, as TOML.
@@ -29,7 +29,7 @@ impl Descriptor for Preset {
 }
 
 impl Preset {
-    /// Whether it suits `world`.
+    /// Returns whether it suits `world`.
     pub fn suits(&self, world: &WorldDescriptor) -> bool {
         self.names(world)
             || self.worlds.contains(&OTHERS) && !PRESETS.iter().any(|preset| preset.names(world))

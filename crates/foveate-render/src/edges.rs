@@ -50,7 +50,7 @@ pub(crate) struct EdgeBuffers {
     chunk: Box<Chunk>,
     /// The edges of planes, of the picture and of what the mirror shows.
     still: [StillEdges; 2],
-    /// Whether they are known.
+    /// True if they are known.
     still_known: bool,
 }
 
@@ -183,7 +183,7 @@ pub(crate) struct SmoothEdges<'a> {
     pub(crate) view: &'a View,
     pub(crate) layer: &'a Layer,
     pub(crate) edges: &'a mut EdgeBuffers,
-    /// Whether the layer is that of the picture before.
+    /// True if the layer is that of the picture before.
     pub(crate) layer_stayed: bool,
     pub(crate) rgb: &'a mut [u8],
 }
@@ -577,7 +577,7 @@ fn add_body<const MIRROR: bool>(
 /// Edge pixels of one list.
 struct Lanes {
     edges: [usize; LANES],
-    /// How many there are; the last one fills the other lanes.
+    /// Their number; the last one fills the other lanes.
     count: usize,
     x: Wide,
     y: Wide,

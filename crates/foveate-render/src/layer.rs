@@ -38,7 +38,7 @@ pub(crate) struct Layer {
     pub(crate) glass_depth: Vec<Wide>,
     /// Its colour, and in the highest byte its opacity less 1; 0 where there is none.
     pub(crate) glass: Vec<Words>,
-    /// Whether there is a transparent plane.
+    /// True if there is a transparent plane.
     pub(crate) has_glass: bool,
     cells: Cells,
     of: Option<Key>,
@@ -76,7 +76,7 @@ impl Layer {
         }
     }
 
-    /// Whether it must be drawn anew. The next call takes for granted that it was.
+    /// Returns whether it must be drawn anew. The next call takes for granted that it was.
     pub(crate) fn is_outdated(&mut self, frame: &Frame, view: &View) -> bool {
         let Some(key) = &mut self.of else {
             self.of = Some(Key {

@@ -113,7 +113,7 @@ impl Lamp {
         covered
     }
 
-    /// Whether a solid between two spheres can cast a shadow on something within `radius` of `centre`.
+    /// Returns whether a solid between two spheres can cast a shadow on something within `radius` of `centre`.
     pub(crate) fn can_shade(&self, caster: Ends, centre: V3, radius: f32) -> bool {
         // All ways from there to the light are within `radius` of the way from the centre.
         let (origin, way) = match self.kind {

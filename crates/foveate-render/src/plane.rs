@@ -25,7 +25,7 @@ pub(crate) struct Plane {
     pixel: f32,
     /// How much it mirrors.
     pub(crate) reflectance: f32,
-    /// Whether it is drawn after all else.
+    /// True if it is drawn after all else.
     pub(crate) transparent: bool,
     /// How much of what is behind it, it hides: 256 for all.
     pub(crate) opacity: u32,
@@ -205,7 +205,7 @@ impl Plane {
         Polygon::new(view, [corner(-x, -y), corner(x, -y), corner(x, y), corner(-x, y)])
     }
 
-    /// Whether the rectangle around two circles in its plane touches it.
+    /// Returns whether the rectangle around two circles in its plane touches it.
     pub(crate) fn is_touched_by(&self, circles: Ends) -> bool {
         (0..2).all(|k| {
             let [a, b] = circles.centres.map(|centre| dot(self.axes[k], sub(centre, self.at)));

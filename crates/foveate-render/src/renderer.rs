@@ -20,11 +20,11 @@ pub struct RenderSettings {
     pub width: usize,
     /// Height in pixels, 1 to [`Renderer::LARGEST_SIDE`].
     pub height: usize,
-    /// Whether pixels on the edges of geoms are the mean of four samples.
+    /// True if pixels on the edges of geoms are the mean of four samples.
     pub antialias: bool,
-    /// Whether lights cast shadows.
+    /// True if lights cast shadows.
     pub shadows: bool,
-    /// Whether a plane with a reflectance mirrors.
+    /// True if a plane with a reflectance mirrors.
     pub reflections: bool,
 }
 

@@ -101,9 +101,9 @@ pub struct Light {
     pub cutoff_deg: f32,
     /// A spot's light falls off with this power of the cosine of the angle to its axis, 0 to 128.
     pub exponent: f32,
-    /// Whether geoms cast shadows in this light.
+    /// True if geoms cast shadows in this light.
     pub casts_shadow: bool,
-    /// Whether this light moves with the camera: see [`Scene::set_camera`].
+    /// True if this light moves with the camera: see [`Scene::set_camera`].
     pub headlight: bool,
 }
 
@@ -165,7 +165,7 @@ pub struct Geom {
     pub shininess: f32,
     /// How much a plane mirrors the other geoms, 0 to 1.
     pub reflectance: f32,
-    /// Whether a plane is drawn after all others, mixed with what is behind it. A plane with an opacity below 0.995 always is;
+    /// True if a plane is drawn after all others, mixed with what is behind it. A plane with an opacity below 0.995 always is;
     /// other shapes are opaque unless hidden.
     pub transparent: bool,
     /// The texture of a plane. Other shapes are drawn without.
@@ -207,7 +207,7 @@ pub struct Checker {
     pub texels: u32,
     /// Periods along x and y: per 2 m when `uniform`, otherwise over the whole plane.
     pub repeat: [f32; 2],
-    /// Whether `repeat` counts per length instead of per plane.
+    /// True if `repeat` counts per length instead of per plane.
     pub uniform: bool,
 }
 

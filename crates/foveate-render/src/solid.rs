@@ -80,7 +80,7 @@ impl Solid {
         Some(Solid { kind, centre, axes, size: extents, power, along })
     }
 
-    /// Whether its normal turns in all directions.
+    /// Returns whether its normal turns in all directions.
     #[inline(always)]
     pub(crate) fn is_round(&self) -> bool {
         !matches!(self.kind, Kind::Cylinder | Kind::Box)

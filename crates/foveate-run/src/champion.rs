@@ -59,7 +59,7 @@ pub fn champion(world: &str) -> Result<(AgentFile, String), RunError> {
     load(first)
 }
 
-/// Whether agents of one world can act in the other: pictures, numbers and actions have the same names.
+/// Returns whether agents of one world can act in the other: pictures, numbers and actions have the same names.
 fn are_alike(one: &WorldDescriptor, other: &WorldDescriptor) -> bool {
     one.pictures.iter().map(|picture| picture.name).eq(other.pictures.iter().map(|picture| picture.name))
         && (one.actions, one.choices, one.sensors) == (other.actions, other.choices, other.sensors)

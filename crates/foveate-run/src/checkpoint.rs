@@ -86,7 +86,7 @@ pub struct Checkpoint {
 pub struct Found {
     /// The checkpoint.
     pub checkpoint: Checkpoint,
-    /// Whether the log matches the checkpoint.
+    /// True if the log matches the checkpoint.
     pub log_fits: bool,
     /// A message about each newer checkpoint that was skipped.
     pub notes: Vec<String>,

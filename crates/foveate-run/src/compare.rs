@@ -358,7 +358,7 @@ const SMOOTHED: usize = 20;
 const POINTS: usize = 500;
 
 impl Group {
-    /// Whether every run of it has a validation, so that its line is the best one so far.
+    /// Returns whether every run of it has a validation, so that its line is the best one so far.
     fn is_validated(&self) -> bool {
         self.runs.iter().all(|run| !run.validations.is_empty())
     }

@@ -41,7 +41,7 @@ pub struct TrainConfig {
     pub seed: u64,
     /// Threads; 0 for one per core. Results do not depend on it.
     pub workers: usize,
-    /// Whether every evaluation writes a video. Results do not depend on it.
+    /// True if every evaluation writes a video. Results do not depend on it.
     #[serde(default = "yes")]
     pub videos: bool,
     /// The world.

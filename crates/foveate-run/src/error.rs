@@ -124,7 +124,7 @@ pub enum RunError {
     Actions {
         /// The file.
         name: String,
-        /// Which line, from 1.
+        /// The line, from 1.
         line: u64,
         /// What is wrong with it.
         why: String,

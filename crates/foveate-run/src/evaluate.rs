@@ -119,7 +119,7 @@ pub struct EvalRequest<'a> {
     pub agent: &'a dyn Agent,
     /// Their names in the report.
     pub labels: Labels,
-    /// Which episodes.
+    /// The episodes.
     pub seeds: Seeds,
     /// Threads; 0 for as many as there are cores.
     pub workers: usize,
@@ -144,7 +144,7 @@ pub struct EvalReport {
     pub weights: String,
     /// The seed of the stream, or the range of seeds as text.
     pub seed: SeedLabel,
-    /// Whether the agent drew its actions, see [`EvalRequest::mode`].
+    /// True if the agent drew its actions, see [`EvalRequest::mode`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drawn: bool,
     /// Statistics of the returns.

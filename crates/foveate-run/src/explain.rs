@@ -97,7 +97,7 @@ pub fn run(
     }
     let (what, kind) = (study_request(request), StudyKind::of(request.env, request.agent, request.seed));
     written("explain", request, &kind.cost(&what), stop, progress, |scheduler, progress| {
-        study(kind, what, scheduler, progress)
+        study(kind, &what, scheduler, progress)
     })
 }
 

@@ -65,7 +65,7 @@ pub struct Failure {
     /// Probability with which an ε-greedy agent took a random action in training.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub epsilon: f64,
-    /// Whether an agent that draws its actions did so outside of training.
+    /// True if an agent that draws its actions did so outside of training.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub draw_actions: bool,
     /// The world.
@@ -212,7 +212,7 @@ impl Failure {
         Ok(run_job(&*env, &*agent, &weights, rules, self.job(), &mut ActionRecorder::default()))
     }
 
-    /// Whether `error` is the recorded failure.
+    /// Returns whether `error` is the recorded failure.
     pub fn is(&self, error: &EvaluateError) -> bool {
         parts(error) == Some((self.job(), self.step, self.what.clone()))
     }

@@ -385,7 +385,7 @@ fn wrappers(view: PictureView, blank: Option<&str>) -> Option<String> {
     (!all.is_empty()).then(|| all.join("+"))
 }
 
-/// Whether `settings` has every key of `fitted`.
+/// Returns whether `settings` has every key of `fitted`.
 fn is_complete(settings: &Table, fitted: &Value) -> bool {
     fitted.as_object().is_some_and(|fitted| fitted.keys().all(|key| settings.contains_key(key)))
 }

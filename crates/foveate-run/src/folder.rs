@@ -89,7 +89,7 @@ impl FolderHandle {
         }
     }
 
-    /// Whether an entry with this name exists.
+    /// Returns whether an entry with this name exists.
     pub fn has(&self, name: &str) -> bool {
         !matches!(self.kind(name.as_ref()), Ok(None))
     }
@@ -406,9 +406,9 @@ impl FolderHandle {
 pub struct Entry {
     /// Its name.
     pub name: OsString,
-    /// Whether it is a regular file.
+    /// True if it is a regular file.
     pub is_file: bool,
-    /// Whether it is a folder.
+    /// True if it is a folder.
     pub is_folder: bool,
 }
 
@@ -442,7 +442,7 @@ fn hidden(name: &OsStr) -> OsString {
     hidden
 }
 
-/// Whether a name was made by [`hidden`], in this process or another.
+/// Returns whether a name was made by [`hidden`], in this process or another.
 fn is_hidden(name: &OsStr) -> bool {
     let ours = || {
         let rest = name.to_str()?.strip_prefix('.')?.strip_suffix(SUFFIX)?;

@@ -101,7 +101,7 @@ impl JobCost {
     }
 }
 
-/// Whether it is worth saying that a job takes so many seconds.
+/// Returns whether it is worth saying that a job takes so many seconds.
 pub(crate) fn worth_saying(seconds: f64) -> bool {
     seconds >= WORTH_SAYING
 }

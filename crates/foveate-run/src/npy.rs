@@ -56,7 +56,7 @@ pub enum NpyError {
     /// Too many dimensions, or none.
     #[error("it has {dims} dimensions, read are 1 to {MAX_DIMS}; reshape it")]
     Dimensions {
-        /// How many.
+        /// The count.
         dims: usize,
     },
     /// The product of the dimensions exceeds any memory.

@@ -74,6 +74,7 @@ struct PartGradient {
 impl ParallelModel {
     /// Uses at most `threads` threads (at least one, the caller's), and fewer if the system refuses some.
     /// They start with the first computation of gradients; set weights before that.
+    #[expect(clippy::needless_pass_by_value, reason = "each thread gets a copy; the original ends here")]
     pub fn new(model: Box<dyn Model>, threads: usize) -> Self {
         let shared = GradientQueue { batch: RwLock::default(), next: AtomicUsize::new(0) };
         let pool = Arc::new(Mutex::new(Pool::new("replica", threads, shared)));
@@ -467,13 +468,15 @@ mod tests {
         assert_eq!((threads.len(), gradient[0], order), (3, 3.0, vec![0.0, 1.0, 2.0]));
     }
 
+    type StateAndLog = (foveate_core::StateDict, Vec<(&'static str, f64)>);
+
     /// Two rounds of a learner by an agent's outputs, with this many threads: the state and the log.
     fn outputs_rounds(
         learner: &str,
         settings: &str,
         agent: &Value,
         threads: usize,
-    ) -> Result<(foveate_core::StateDict, Vec<(&'static str, f64)>), LearnError> {
+    ) -> Result<StateAndLog, LearnError> {
         use foveate_core::{ActionBuf, ObservationBuf};
         let name = if learner == "dqn" { "relational" } else { "actor-critic" };
         let model = ParallelModel::new(registry::model(name, agent).expect("it learns"), threads);

@@ -33,7 +33,7 @@ struct Common<S> {
 #[derive(Default)]
 struct Turn {
     number: u64,
-    /// Whether threads may still begin with their part.
+    /// True if threads may still begin with their part.
     open: bool,
     /// Threads at work.
     busy: usize,

@@ -166,7 +166,7 @@ pub enum Note {
         run: RunName,
         /// The file with its best weights.
         best: PathBuf,
-        /// Whether the agent sees a picture, which a report can explain.
+        /// True if the agent sees a picture, which a report can explain.
         sees_picture: bool,
     },
 }

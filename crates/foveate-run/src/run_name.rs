@@ -9,7 +9,7 @@ use foveate_core::hint::{Hint, Setting, Task};
 pub struct RunName {
     /// Its folder.
     pub folder: PathBuf,
-    /// Whether its world runs code, which the next job must be trusted to run; see [`crate::trust`].
+    /// True if its world runs code, which the next job must be trusted to run; see [`crate::trust`].
     pub runs_code: bool,
 }
 

@@ -141,11 +141,11 @@ struct State {
     parts: Vec<String>,
     /// The workers' progress counter, and the name of their jobs.
     work: Option<(Stop, &'static str)>,
-    /// Whether it was said that a stop was asked for.
+    /// True if it was said that a stop was asked for.
     stopping: bool,
     /// Time of the last output.
     written: Duration,
-    /// Whether the cursor is behind a status line.
+    /// True if the cursor is behind a status line.
     status: bool,
     /// What of the job's cost was said.
     announced: Announced,

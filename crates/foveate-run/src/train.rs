@@ -74,7 +74,7 @@ pub struct ResumeRequest {
     /// Resumes although the configuration, the program's version or the log has changed, and records this in
     /// `about.json`.
     pub allow_changes: bool,
-    /// Whether its world may be one that runs code.
+    /// True if its world may be one that runs code.
     pub trust: bool,
 }
 

@@ -69,7 +69,7 @@ pub struct WatchReport {
     pub steps: usize,
     /// Sum of rewards over these steps.
     pub score: f64,
-    /// Whether the world ended the episode within these steps.
+    /// True if the world ended the episode within these steps.
     pub ended: bool,
 }
 

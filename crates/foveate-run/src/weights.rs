@@ -263,7 +263,7 @@ pub(crate) fn check_params(tensors: &[TensorShape], params: &[f32]) -> Result<()
     Ok(())
 }
 
-/// Whether `path` is a file, or the folder of a run. A folder with neither a configuration nor weights is not one.
+/// Returns whether `path` is a file, or the folder of a run. A folder with neither a configuration nor weights is not one.
 pub fn is_weights_or_run(path: &Path) -> bool {
     if !path.is_dir() {
         return path.exists();
@@ -271,7 +271,7 @@ pub fn is_weights_or_run(path: &Path) -> bool {
     [WEIGHTS[0], WEIGHTS[1], "config.toml"].iter().any(|name| path.join(name).exists())
 }
 
-/// Whether `path` is a folder, such as a run.
+/// Returns whether `path` is a folder, such as a run.
 pub fn is_run(path: &Path) -> bool {
     path.is_dir()
 }

@@ -113,7 +113,7 @@ impl Stop {
         self.0.asked.store(true, Ordering::SeqCst);
     }
 
-    /// Whether a stop was requested.
+    /// Returns whether a stop was requested.
     pub fn asked(&self) -> bool {
         self.0.asked.load(Ordering::SeqCst)
     }

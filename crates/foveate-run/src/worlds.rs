@@ -138,7 +138,7 @@ pub fn doctor() -> Result<Doctor, RunError> {
 /// What is known about MuJoCo's library.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mujoco {
-    /// Whether it can be used.
+    /// True if it can be used.
     pub works: bool,
     /// Its version.
     pub version: Option<String>,

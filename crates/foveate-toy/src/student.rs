@@ -15,14 +15,14 @@ use foveate_core::{
 pub struct ToyStudent {
     params: Vec<f32>,
     inputs: usize,
-    /// Whether the parameter after those of the inputs is `r`; otherwise `r` is 0.
+    /// True if the parameter after those of the inputs is `r`; otherwise `r` is 0.
     recurrent: bool,
     /// Bytes of a picture, of which the first, as a share of 255, is added to the action.
     picture: usize,
     breaks: Breaks,
-    /// Whether it is the student of an attention, which answers with the places that an expert looks at.
+    /// True if it is the student of an attention, which answers with the places that an expert looks at.
     gazes: bool,
-    /// Whether outputs are values of choices, in place of a policy.
+    /// True if outputs are values of choices, in place of a policy.
     values: bool,
     /// The numbers of the last batch, see [`Outputs`].
     seen: Vec<f32>,

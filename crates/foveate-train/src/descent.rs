@@ -50,7 +50,7 @@ struct Average {
     weights: Vec<f64>,
     /// Share of the old average that an update keeps.
     keep: f64,
-    /// Whether it is the result of learning.
+    /// True if it is the result of learning.
     counts: bool,
 }
 

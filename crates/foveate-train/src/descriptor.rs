@@ -34,7 +34,7 @@ pub struct LearnerDescriptor {
     pub summary: &'static str,
     /// What data it learns from.
     pub learns_from: LearnsFrom,
-    /// Whether its settings may change during training, see [`Schedule`](crate::Schedule).
+    /// True if its settings may change during training, see [`Schedule`](crate::Schedule).
     pub schedulable: bool,
     /// Reads its settings, see [`LearnerDescriptor::settings`]; the first argument is the learner's name.
     pub parse: ParseSettings,
@@ -98,7 +98,7 @@ pub enum LearnsFrom {
 }
 
 impl LearnsFrom {
-    /// Whether a learner of this kind needs a [`Model`].
+    /// Returns whether a learner of this kind needs a [`Model`].
     pub const fn needs_model(self) -> bool {
         matches!(
             self,

@@ -116,7 +116,7 @@ pub struct DqnConfig {
     pub rewarding_copies: usize,
     /// The reward that the learner puts in place of a reward of 0.
     pub zero_reward: f64,
-    /// Whether a truncated episode has a value beyond its end.
+    /// True if a truncated episode has a value beyond its end.
     pub bootstrap_truncated: bool,
     /// Parts of a batch whose gradients are computed by themselves, at the same time where there are several cores, at least 1.
     /// Results depend on this number, not on the number of cores. Left out of the configuration where it is 1.

@@ -34,7 +34,7 @@ pub enum TrainError {
     /// A return is NaN or infinite.
     #[error("the return of genome {genome}, episode {episode}, in generation {generation} is {value}")]
     ReturnNotFinite {
-        /// Which genome.
+        /// The genome.
         genome: usize,
         /// Which of its episodes.
         episode: usize,

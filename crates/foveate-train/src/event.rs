@@ -67,7 +67,7 @@ pub enum Event {
         /// Statistics of the returns.
         #[serde(flatten)]
         summary: Summary,
-        /// Whether this is the best validation so far.
+        /// True if this is the best validation so far.
         best: bool,
     },
     /// The mean weights on separate evaluation tracks, whole episodes, to monitor the run; not used for any
@@ -108,7 +108,7 @@ pub enum Event {
         /// Statistics of the returns of this round.
         #[serde(flatten)]
         summary: Summary,
-        /// Whether this is the best finalist so far, over all rounds.
+        /// True if this is the best finalist so far, over all rounds.
         best: bool,
     },
     /// The best weights on held-out test tracks.

@@ -203,7 +203,7 @@ pub struct ImitationConfig {
     /// any length.
     #[serde(skip_serializing_if = "is_one")]
     pub clip: f64,
-    /// Whether the segments of a round come from its new episodes, from one after the other in random order and from the first
+    /// True if the segments of a round come from its new episodes, from one after the other in random order and from the first
     /// again after the last, in place of random ones of the kept episodes. Left out of the configuration when it is not so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub in_turn: bool,
@@ -215,16 +215,16 @@ pub struct ImitationConfig {
     /// agents that act without some of them. Left out of the configuration where it is 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub dropout: f64,
-    /// Whether the expert says what actions cost. Each step's squared error then counts by what is at stake in it: by how much
+    /// True if the expert says what actions cost. Each step's squared error then counts by what is at stake in it: by how much
     /// the worst action costs more than the best. Where actions are choices, their scores learn the costs instead, so that the
     /// one with the lowest expected cost is chosen. Left out of the configuration when it is not so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stakes: bool,
-    /// Whether the attention learns where the expert looks, in place of the controller what it does; the expert acts in all
+    /// True if the attention learns where the expert looks, in place of the controller what it does; the expert acts in all
     /// rounds. Left out of the configuration when it is not so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub gaze: bool,
-    /// Whether an agent with sensors learns which is which, in place of what the expert does. Left out of the configuration when
+    /// True if an agent with sensors learns which is which, in place of what the expert does. Left out of the configuration when
     /// it is not so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub names: bool,

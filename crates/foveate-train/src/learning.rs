@@ -137,7 +137,7 @@ impl<M: Method> Learning<M> {
     /// A learner by `method` that begins at the weights of `descent`, which fit the model.
     pub(crate) fn of(method: M, descent: Descent, model: Box<dyn Model>) -> Self {
         let (fitness, measures, gradient, stop) = (Fitness::Mean, vec![], vec![], StopRequest::default());
-        Learning { method, descent, model, gradient, fitness, measures, stop }
+        Learning { method, descent, model, fitness, measures, gradient, stop }
     }
 
     /// The same with another number that it reports of a round.

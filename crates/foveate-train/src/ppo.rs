@@ -83,7 +83,7 @@ pub struct PpoConfig {
     pub shares: usize,
 }
 
-/// Whether a batch is not divided into shares.
+/// Returns whether a batch is not divided into shares.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 pub(crate) const fn is_whole(shares: &usize) -> bool {
     *shares == 1

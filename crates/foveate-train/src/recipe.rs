@@ -74,7 +74,7 @@ pub struct Selection {
     /// training steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evaluation_every: Option<u64>,
-    /// Whether agents that draw their actions in training draw them here, too, in place of taking the most probable ones.
+    /// True if agents that draw their actions in training draw them here, too, in place of taking the most probable ones.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub draw_actions: bool,
 }
@@ -143,12 +143,12 @@ impl Recipe {
         Ok(())
     }
 
-    /// Whether a stage learns from this kind of data.
+    /// Returns whether a stage learns from this kind of data.
     pub fn learns_from(&self, data: LearnsFrom) -> bool {
         self.data().any(|learns_from| learns_from == data)
     }
 
-    /// Whether a stage needs a [`Model`](foveate_core::Model).
+    /// Returns whether a stage needs a [`Model`](foveate_core::Model).
     pub fn needs_model(&self) -> bool {
         self.data().any(LearnsFrom::needs_model)
     }

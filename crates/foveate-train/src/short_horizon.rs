@@ -72,13 +72,13 @@ pub struct ShortHorizonConfig {
     pub averaging: f64,
     /// Bound of the derivatives of the return with respect to the world's state and to the agent's memory, above 0.
     pub clip: f64,
-    /// Whether the critic's slope counts where an episode terminated, as in all other windows.
+    /// True if the critic's slope counts where an episode terminated, as in all other windows.
     pub terminal_slope: bool,
     /// Bound of the norm of the gradient of a single episode, 0 for none. Where the world is chaotic, a few episodes have
     /// gradients a hundred times those of the others, and decide the direction of a step alone.
     #[serde(skip_serializing_if = "is_zero")]
     pub episode_clip: f64,
-    /// Whether whole episodes are recorded. If not, one window of each is, drawn from all that the limit of its steps allows;
+    /// True if whole episodes are recorded. If not, one window of each is, drawn from all that the limit of its steps allows;
     /// episodes that end before their window teach nothing.
     #[serde(skip_serializing_if = "is_true")]
     pub whole_episodes: bool,
@@ -423,7 +423,9 @@ impl GradientParts for EpisodeWindows {
             sums[WINDOWS] = chosen.iter().filter(|&&chosen| chosen).count() as f64;
             let scale = self.config.scale(gradient);
             if scale != 1.0 {
-                gradient.iter_mut().for_each(|g| *g *= scale);
+                for g in gradient.iter_mut() {
+                    *g *= scale;
+                }
             }
         } else {
             gradient.fill(0.0);

@@ -25,7 +25,7 @@ pub struct Stagnation {
     flat: u64,
     /// The first standard deviation of the start.
     first: f64,
-    /// Whether the standard deviation was negligible in the last generation.
+    /// True if the standard deviation was negligible in the last generation.
     narrow: bool,
 }
 

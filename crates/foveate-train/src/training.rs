@@ -212,7 +212,7 @@ impl Training {
         work
     }
 
-    /// Whether the learner's weights run every track once more, to measure how hard it is.
+    /// Returns whether the learner's weights run every track once more, to measure how hard it is.
     fn judges_apart(&self, stage: usize) -> bool {
         let replay = &self.recipe.stages[stage].replay;
         replay.as_ref().is_some_and(|replay| replay.judge == ReplayJudge::Mean)
@@ -543,7 +543,7 @@ impl Training {
         self.progress.steps + self.progress.judging_steps
     }
 
-    /// Whether the run is complete.
+    /// Returns whether the run is complete.
     pub fn is_done(&self) -> bool {
         self.at == Position::Done
     }

@@ -263,7 +263,7 @@ pub struct Behaviour {
     pub logs: Vec<f64>,
     /// `[steps]`: clipped.
     pub rewards: Vec<f64>,
-    /// Whether the task ended with the last step. Otherwise there is more to come, whose value is estimated.
+    /// True if the task ended with the last step. Otherwise there is more to come, whose value is estimated.
     pub terminated: bool,
     /// `[steps, choices]`: logits of the policy that the network keeps, in place of learning from the returns; empty where it
     /// learns from them.

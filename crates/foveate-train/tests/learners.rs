@@ -552,7 +552,8 @@ fn a_batch_in_shares_means_the_same() {
         settings.insert("shares".into(), 2.into());
         let mut shares = built(described, &settings, vec![0.5; PARAMS], 1).expect(learner);
         for _ in 0..3 {
-            (round(&mut *whole), round(&mut *shares));
+            round(&mut *whole);
+            round(&mut *shares);
         }
         assert_ne!(whole.weights(), [0.5; PARAMS]);
         for (one, two) in whole.weights().iter().zip(shares.weights()) {

@@ -7,7 +7,7 @@
 //! linear: 3 weights, -5.6 on 100 test episodes
 //! ```
 
-#![allow(clippy::print_stdout, reason = "the output of the example")]
+#![allow(clippy::print_stdout, clippy::wildcard_imports, reason = "an example, with its output")]
 
 use foveate::jobs::{Evaluate, Train};
 use foveate::simple::*;

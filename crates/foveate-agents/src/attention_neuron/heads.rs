@@ -142,7 +142,7 @@ impl HeadConfig {
         HeadConfig::Convolution(ConvolutionConfig::default())
     }
 
-    /// Whether its outputs are scores.
+    /// Returns whether its outputs are scores.
     pub(super) const fn gives_scores(&self) -> bool {
         match self {
             HeadConfig::AttentionAgent(_) | HeadConfig::Recurrent(_) => false,
@@ -179,7 +179,7 @@ impl HeadConfig {
         }
     }
 
-    /// Whether gradients flow through it to the codes.
+    /// Returns whether gradients flow through it to the codes.
     pub(super) const fn is_differentiable(&self) -> bool {
         !matches!(self, HeadConfig::AttentionAgent(_))
     }

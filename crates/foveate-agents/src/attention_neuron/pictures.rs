@@ -79,9 +79,9 @@ pub struct PictureConfig {
     pub sharpness: f64,
     /// The order in which the differences of a patch are flattened.
     pub flatten: Order,
-    /// Whether the normalisation of pixels has learned factors and offsets.
+    /// True if the normalisation of pixels has learned factors and offsets.
     pub value_affine: bool,
-    /// Whether the normalisation of messages has learned factors and offsets.
+    /// True if the normalisation of messages has learned factors and offsets.
     pub message_affine: bool,
     /// The previous action that the keys get: `None` for the last outputs, 0 at first; for worlds with choices, the choice
     /// that counts as the previous one at first. The last choice, the largest output, is then given as zeros and a one.
@@ -391,7 +391,7 @@ struct Studied {
     present: Vec<f32>,
     /// Bytes of a picture.
     area: usize,
-    /// Whether there was a step in this episode.
+    /// True if there was a step in this episode.
     begun: bool,
     fault: Option<Fault>,
 }

@@ -26,7 +26,7 @@ use crate::student::{check_lengths, scaled};
 #[derive(Debug, Clone)]
 pub struct VectorStudent {
     config: VectorConfig,
-    /// Whether it learns to tell the sensors apart, in place of what the expert does.
+    /// True if it learns to tell the sensors apart, in place of what the expert does.
     names: bool,
     params: Params,
     level: Level,

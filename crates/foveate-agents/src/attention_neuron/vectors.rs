@@ -47,13 +47,13 @@ pub struct VectorConfig {
     pub key_dim: usize,
     /// Length of queries and keys after their linear layers.
     pub message_dim: usize,
-    /// Whether these linear layers have biases.
+    /// True if these linear layers have biases.
     pub bias: bool,
     /// The divisor of queries × keys; `sqrt_d` is the root of `message_dim`, `sqrt_d_in` that of `key_dim`.
     pub scale: Scale,
     /// What turns quotients into weights.
     pub activation: Activation,
-    /// Whether the message goes through tanh.
+    /// True if the message goes through tanh.
     pub squash: bool,
     /// Units of each layer between the message and the action's layer; tanh after each.
     pub layers: Vec<usize>,
@@ -292,7 +292,7 @@ impl Scores {
 /// The agent's state, its scratch space, and the outputs of its last decision.
 #[derive(Debug, Clone)]
 pub struct VectorMemory {
-    /// Whether the number of sensors of this episode is known.
+    /// True if the number of sensors of this episode is known.
     begun: bool,
     senses: sensory::Senses,
     controller: ControllerState,

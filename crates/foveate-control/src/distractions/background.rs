@@ -14,7 +14,7 @@ use crate::task::Scenery;
 pub(crate) struct Background {
     pub(super) random: Rng,
     dynamic: bool,
-    /// How many clips there are to choose from.
+    /// The number of clips to choose from.
     choice: usize,
     source: Source,
     /// The user's clips, in place of generated ones; at least one.

@@ -20,7 +20,7 @@ pub struct DemonstrationActor<'a> {
     rng: Rng,
     /// Of the turns in which the expert takes the learner's place.
     turns: Rng,
-    /// Whether this turn is the expert's, and how many of its steps are left.
+    /// True if this turn is the expert's, and how many of its steps are left.
     expert_acts: bool,
     turn_left: u64,
     /// Lower and upper bound of every action.

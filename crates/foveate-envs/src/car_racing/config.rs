@@ -31,7 +31,7 @@ pub struct CarRacingConfig {
     pub lap_complete_percent: f64,
     /// Steps after which an episode is truncated.
     pub max_steps: Option<usize>,
-    /// Whether the `classic` picture shows the score, which only approximates the original text; the other
+    /// True if the `classic` picture shows the score, which only approximates the original text; the other
     /// pictures always show it.
     pub label: bool,
     /// Whether actions are first rounded to f32, the type of Gymnasium's action space; `None` as the [seeding](Seeding) says.

@@ -41,7 +41,7 @@ impl Tile {
         &self.corners[..self.count]
     }
 
-    /// Whether `polygon`, attached to `body`, touches the tile.
+    /// Returns whether `polygon`, attached to `body`, touches the tile.
     pub(super) fn touches(&self, body: &Body, polygon: &[[f32; 2]], bounds: &Bounds) -> bool {
         self.bounds.near(bounds) && overlap(self.corners(), polygon, body)
     }

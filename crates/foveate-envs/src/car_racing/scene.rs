@@ -27,7 +27,7 @@ pub struct Scene<'a> {
     pub backdrop: Option<Backdrop<'a>>,
     /// Black bars at the left and right edge: width in thousandths of the picture's width; 0 for none.
     pub side_bars: f64,
-    /// Whether the indicators and the score at the bottom are shown; their dark ground always is.
+    /// True if the indicators and the score at the bottom are shown; their dark ground always is.
     pub indicators: bool,
     /// A square fixed to the hull, in hull coordinates, drawn just before the hull's last polygon.
     pub blob: Option<Blob>,

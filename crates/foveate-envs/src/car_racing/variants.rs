@@ -155,7 +155,7 @@ impl Variants {
         &self.0
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -273,7 +273,7 @@ impl Plain for Advance<'_> {
 }
 
 impl Group {
-    /// Whether an episode of one of its worlds runs.
+    /// Returns whether an episode of one of its worlds runs.
     #[inline(always)]
     fn runs(&self) -> bool {
         self.running.iter().fold(0, |all, runs| all | runs) != 0

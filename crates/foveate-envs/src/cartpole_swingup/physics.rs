@@ -146,7 +146,7 @@ impl CartPoleState {
         self.x / HALF_TRACK * (PI / 2.0)
     }
 
-    /// Whether the cart left the track.
+    /// Returns whether the cart left the track.
     #[inline]
     pub(super) fn is_off(self) -> bool {
         self.x < -HALF_TRACK || self.x > HALF_TRACK

@@ -14,7 +14,7 @@ use super::{CLASSES, ID, PIXELS, SIDE};
 pub struct DigitsConfig {
     /// How strongly pictures are changed.
     pub strength: Strength,
-    /// Whether seed s shows picture s modulo their number, so that as many consecutive seeds show each picture once;
+    /// True if seed s shows picture s modulo their number, so that as many consecutive seeds show each picture once;
     /// otherwise pictures are drawn with replacement.
     pub in_order: bool,
 }

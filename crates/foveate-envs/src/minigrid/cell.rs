@@ -6,7 +6,7 @@
 pub struct Cell {
     /// Kind, colour, state.
     pub codes: [u8; 3],
-    /// Whether it hides what is behind.
+    /// True if it hides what is behind.
     pub opaque: bool,
 }
 
@@ -175,7 +175,7 @@ impl Cell {
         Color::ALL.get(usize::from(self.codes[1])).copied().unwrap_or(Color::Grey)
     }
 
-    /// Whether it is an object: neither empty, unseen, a wall, a floor nor the agent.
+    /// Returns whether it is an object: neither empty, unseen, a wall, a floor nor the agent.
     pub const fn is_object(self) -> bool {
         self.codes[0] >= Kind::Door as u8 && self.codes[0] <= Kind::Lava as u8
     }
@@ -202,12 +202,12 @@ impl Cell {
         Cell { codes: [self.codes[0], color as u8, self.codes[2]], ..self }
     }
 
-    /// Whether it holds something of this kind.
+    /// Returns whether it holds something of this kind.
     pub const fn is(self, kind: Kind) -> bool {
         self.codes[0] == kind as u8
     }
 
-    /// Whether the agent can walk onto it.
+    /// Returns whether the agent can walk onto it.
     pub const fn can_be_entered(self) -> bool {
         let open = self.codes[2] == DoorState::Open as u8;
         self.is(Kind::Empty)
@@ -217,7 +217,7 @@ impl Cell {
             || (self.is(Kind::Door) && open)
     }
 
-    /// Whether the agent can pick it up.
+    /// Returns whether the agent can pick it up.
     pub const fn can_be_carried(self) -> bool {
         self.is(Kind::Key) || self.is(Kind::Ball) || self.is(Kind::Box)
     }

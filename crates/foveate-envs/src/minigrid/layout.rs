@@ -16,7 +16,7 @@ pub enum Layout {
     Empty {
         /// Cells in a side, walls included.
         size: usize,
-        /// Whether the agent starts anywhere.
+        /// True if the agent starts anywhere.
         random: bool,
     },
     /// Four rooms with openings between them, 19 × 19 cells.
@@ -140,7 +140,7 @@ impl Layout {
         }
     }
 
-    /// Whether the agent sees through walls.
+    /// Returns whether the agent sees through walls.
     pub const fn sees_through(self) -> bool {
         matches!(self, Layout::Empty { .. })
     }

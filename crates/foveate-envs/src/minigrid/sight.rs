@@ -79,7 +79,7 @@ impl Sight {
         Sight { cells, seen }
     }
 
-    /// Whether the cell in this column and row is seen.
+    /// Returns whether the cell in this column and row is seen.
     pub const fn sees(&self, column: usize, row: usize) -> bool {
         self.seen[row] >> column & 1 == 1
     }

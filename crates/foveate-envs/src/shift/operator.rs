@@ -23,7 +23,7 @@ pub trait Operator: BoxedClone + Send {
     /// Moves, adds and removes sensors; called while the shift is on. May be called again for the same step.
     fn arrange(&mut self, _sensors: &mut Sensors, _now: &Moment<'_>) {}
 
-    /// Whether things are seen in other places of the picture than where they are in the world.
+    /// Returns whether things are seen in other places of the picture than where they are in the world.
     fn moves_things(&self) -> bool {
         false
     }

@@ -159,7 +159,7 @@ impl Plan {
         &mut self.0
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -12,7 +12,7 @@ pub struct Sensor {
     pub from: u32,
     /// The value of a sensor that the world does not have.
     pub value: f32,
-    /// Whether it is there; one that is not is black in a picture, and left out of a vector.
+    /// True if it is there; one that is not is black in a picture, and left out of a vector.
     pub present: bool,
 }
 

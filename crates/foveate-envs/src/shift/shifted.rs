@@ -24,11 +24,11 @@ pub struct Shifted {
     env: Box<dyn Env>,
     plan: Plan,
     stages: Vec<Stage>,
-    /// Whether any stage changes pictures.
+    /// True if any stage changes pictures.
     looks: bool,
-    /// Whether any stage changes actions.
+    /// True if any stage changes actions.
     acts: bool,
-    /// Whether any stage changes the order or the number of sensors.
+    /// True if any stage changes the order or the number of sensors.
     senses: bool,
     spec: EnvSpec,
     /// Width and height of the picture, frames one below the other; zeros without one.
@@ -53,7 +53,7 @@ struct Arranged {
     sensors: Sensors,
     /// Side of a patch in pixels; 0 when the sensors are numbers.
     patch: usize,
-    /// Whether patches may be missing.
+    /// True if patches may be missing.
     lacks: bool,
     /// The numbers shown.
     numbers: Vec<f32>,

@@ -28,7 +28,7 @@ pub struct TakeCoverConfig {
     pub picture: PictureKind,
     /// The variants.
     pub variants: Variants,
-    /// Whether actions are choices.
+    /// True if actions are choices.
     pub choices: bool,
     /// Options of the process that runs the game.
     pub process: BTreeMap<String, String>,

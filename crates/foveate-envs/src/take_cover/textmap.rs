@@ -21,7 +21,7 @@ pub enum MapError {
     /// The number of sectors is not one.
     #[error("it has {count} sectors, one is due; which of them should change?")]
     Sectors {
-        /// How many there are.
+        /// Their number.
         count: usize,
     },
     /// The sector does not have the field exactly once.
@@ -29,7 +29,7 @@ pub enum MapError {
     Fields {
         /// The field.
         name: String,
-        /// How many there are.
+        /// Their number.
         count: usize,
     },
 }

@@ -57,7 +57,7 @@ pub struct Variants {
     pub higher_walls: Option<u32>,
     /// Name of the floor's texture.
     pub floor_texture: Option<String>,
-    /// Whether text is drawn over the screen.
+    /// True if text is drawn over the screen.
     pub hovering_text: bool,
 }
 
@@ -131,7 +131,7 @@ impl Variants {
         Ok(())
     }
 
-    /// Whether they change the map.
+    /// Returns whether they change the map.
     pub const fn change_map(&self) -> bool {
         self.higher_walls.is_some() || self.floor_texture.is_some()
     }

@@ -77,7 +77,7 @@ pub enum WadError {
     Count {
         /// The name.
         name: String,
-        /// How many there are.
+        /// Their number.
         count: usize,
     },
     /// The map in it cannot be changed.

@@ -247,7 +247,7 @@ impl Wrappers {
         if fresh { Ok(()) } else { Err(bad(part, &format!("{name} is there twice; write it once"))) }
     }
 
-    /// Whether none is on.
+    /// Returns whether none is on.
     pub fn is_empty(&self) -> bool {
         *self == Wrappers::default()
     }
@@ -274,7 +274,7 @@ impl Wrappers {
         self.blank.apply(picture, width * channels);
     }
 
-    /// Whether observations are changed.
+    /// Returns whether observations are changed.
     pub(super) const fn looks(&self) -> bool {
         self.max
             || self.grey.is_some()

@@ -35,7 +35,7 @@ pub(super) struct Covariance {
     decay: f64,
     grown: Matrix,
     shrunk: Matrix,
-    /// Whether it has been factorised; before, it is the matrix of [`Covariance::new`].
+    /// True if it has been factorised; before, it is the matrix of [`Covariance::new`].
     factored: bool,
 }
 

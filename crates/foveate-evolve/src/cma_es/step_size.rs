@@ -32,7 +32,7 @@ impl StepSize {
         }
     }
 
-    /// Whether the path is so long that the rank-one update should pause, in generation `generation` ≥ 1.
+    /// Returns whether the path is so long that the rank-one update should pause, in generation `generation` ≥ 1.
     pub(crate) fn stalls(&self, path: &[f64], generation: u64) -> bool {
         let squares: f64 = path.iter().map(|p| p * p).sum();
         let young = 1.0 - (1.0 - self.cs).powf(2.0 * generation as f64);

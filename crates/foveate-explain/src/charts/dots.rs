@@ -28,7 +28,7 @@ pub struct DotPlot<'a> {
     pub title: &'a str,
     /// What to see in it.
     pub caption: String,
-    /// Whether it takes the whole width.
+    /// True if it takes the whole width.
     pub wide: bool,
     /// What is measured, below the axis.
     pub axis: &'a str,

@@ -12,7 +12,7 @@ pub struct Scale {
     pub domain: [f64; 2],
     /// The places of these numbers on the sheet.
     pub range: [f64; 2],
-    /// Whether equal factors, and not equal differences, are equally far apart.
+    /// True if equal factors, and not equal differences, are equally far apart.
     pub logarithmic: bool,
 }
 

@@ -25,7 +25,7 @@ pub struct Figure {
     pub title: String,
     /// What to see in it, for people.
     pub caption: String,
-    /// Whether it takes the whole width of the page.
+    /// True if it takes the whole width of the page.
     pub wide: bool,
     /// What is drawn.
     pub drawing: Drawing,

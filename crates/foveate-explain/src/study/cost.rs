@@ -35,7 +35,7 @@ struct Part {
     /// Lengths of an episode that a job plays, and the limit of that length.
     plays: f64,
     limit: usize,
-    /// Whether the agent is another one, whose episodes are of another length.
+    /// True if the agent is another one, whose episodes are of another length.
     other: bool,
     /// Steps of a job beside those.
     steps: f64,
@@ -47,7 +47,7 @@ pub struct StudyCost {
     parts: Vec<Part>,
     /// The longest episode, if there is a limit.
     longest: Option<usize>,
-    /// Whether [`Setting::Untrained`] is a part that can be left out.
+    /// True if [`Setting::Untrained`] is a part that can be left out.
     untrained: bool,
 }
 
@@ -245,7 +245,7 @@ fn count(n: usize, what: &str) -> String {
     format!("{} {what}{}", count_steps(n as u64), if n == 1 { "" } else { "s" })
 }
 
-/// Whether the agent attends to places of the picture in its first decision.
+/// Returns whether the agent attends to places of the picture in its first decision.
 fn attends_to_places(request: &StudyRequest<'_>) -> bool {
     first_decision(request.env, request.agent, request.seed, |_, decision| {
         decision.attention.is_some_and(|attention| attention.tokens().grid().is_some())

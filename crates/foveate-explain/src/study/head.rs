@@ -22,7 +22,7 @@ pub struct ReportHead {
     /// Bytes of the page.
     #[serde(skip)]
     pub bytes: usize,
-    /// Whether the agent sees a picture, which is then named.
+    /// True if the agent sees a picture, which is then named.
     #[serde(skip)]
     pub pictured: bool,
     /// The world.

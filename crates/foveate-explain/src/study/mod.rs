@@ -110,7 +110,7 @@ pub trait Scheduler: Sync {
         each: &mut dyn FnMut(),
     ) -> Result<(), StudyError>;
 
-    /// Whether a stop was requested.
+    /// Returns whether a stop was requested.
     fn stopped(&self) -> bool;
 }
 
@@ -173,7 +173,7 @@ pub struct Progress {
 /// A mean over episodes and its 95 % interval; one episode has none.
 pub type Mean = (f64, Option<[f64; 2]>);
 
-/// Whether there is something to explain: attention, or a picture that can be perturbed. An agent that does not fit the
+/// Returns whether there is something to explain: attention, or a picture that can be perturbed. An agent that does not fit the
 /// world is refused later.
 pub fn has_attention(env: &dyn Env, agent: &dyn Agent, seed: u64) -> bool {
     if env.spec().observation.picture().is_some() {
@@ -232,15 +232,15 @@ pub const REPORT_FILE: &str = "report.json";
 /// When the agent attends to something else than what the world shows, an episode fails, or someone asks to stop.
 pub fn study(
     kind: StudyKind,
-    request: StudyRequest<'_>,
+    request: &StudyRequest<'_>,
     scheduler: &dyn Scheduler,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Study, StudyError> {
-    let meter = Meter::new(kind.cost(&request), progress);
+    let meter = Meter::new(kind.cost(request), progress);
     let bench = match kind {
-        StudyKind::Pictures => phases::measure(&request, scheduler, meter),
-        StudyKind::Sensors => sensors::measure(&request, scheduler, meter),
-        StudyKind::Cells => cells::measure(&request, scheduler, meter),
+        StudyKind::Pictures => phases::measure(request, scheduler, meter),
+        StudyKind::Sensors => sensors::measure(request, scheduler, meter),
+        StudyKind::Cells => cells::measure(request, scheduler, meter),
     }?;
     finish(ANALYSES, bench)
 }

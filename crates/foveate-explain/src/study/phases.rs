@@ -46,7 +46,7 @@ pub(super) struct ShownEpisode {
     pub(super) votes: f64,
     /// Width and height of the agent's picture.
     pub(super) picture: [usize; 2],
-    /// Whether the agent got its patches in another order than the world's.
+    /// True if the agent got its patches in another order than the world's.
     pub(super) shuffled: bool,
     /// What became of the patches that it looked at.
     pub(super) looked_at: LookedAt,

@@ -87,7 +87,7 @@ impl Clone for EpisodeStart {
 
 /// A decision as it is taken.
 pub(super) struct ObservedStep<'a> {
-    /// Which one, from 0.
+    /// The one, from 0.
     pub(super) step: usize,
     /// What it was taken on.
     pub(super) seen: &'a SeenPicture,

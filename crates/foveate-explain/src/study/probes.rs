@@ -284,7 +284,7 @@ pub(super) fn other_moment(counts: &[usize], episode: usize, index: usize, rng: 
     (other, rng.below(counts[other] as u64) as usize)
 }
 
-/// Whether any episode has attention.
+/// Returns whether any episode has attention.
 pub(super) fn any_attention(episodes: &[Trajectory]) -> bool {
     episodes.iter().any(|episode| episode.grid.is_some())
 }

@@ -81,7 +81,7 @@ impl SeenPicture {
         self.parts
     }
 
-    /// Whether the agent gets the patches in another order.
+    /// Returns whether the agent gets the patches in another order.
     pub(super) const fn is_shuffled(&self) -> bool {
         self.order.is_some()
     }

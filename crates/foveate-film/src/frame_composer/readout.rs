@@ -43,7 +43,7 @@ impl FrameComposer {
         self.settings.dials = dials;
     }
 
-    /// Whether the name of each column fits below it.
+    /// Returns whether the name of each column fits below it.
     fn fit_below(&self, dials: &[Dial]) -> bool {
         let pitch = self.layout.dials.width as f32 / dials.len().max(1) as f32;
         dials.iter().all(|dial| self.label.width(&dial.name) <= 0.97 * pitch)

@@ -28,7 +28,7 @@ impl Motion {
     }
 }
 
-/// Whether a 16 x 16 block at (x, y), displaced and including the pixels needed for interpolation, lies in
+/// Returns whether a 16 x 16 block at (x, y), displaced and including the pixels needed for interpolation, lies in
 /// the margins.
 pub(crate) fn in_reach(plane: &Plane, x: usize, y: usize, motion: Motion) -> bool {
     let room = MARGIN as i32 - 6;

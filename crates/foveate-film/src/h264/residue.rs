@@ -17,7 +17,7 @@ pub(crate) struct Quantisers {
     pub(crate) chroma: Quantiser,
     /// Cost of a bit in units of absolute difference.
     pub(crate) weight: u32,
-    /// Whether to drop levels that cost more bits than they improve the quality.
+    /// True if to drop levels that cost more bits than they improve the quality.
     pub(crate) frugal: bool,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Residue {
     luma_means: [i32; 16],
     chroma: [[[i32; 16]; 4]; 2],
     chroma_means: [[i32; 4]; 2],
-    /// Whether DC coefficients are coded separately, as in intra 16 x 16.
+    /// True if DC coefficients are coded separately, as in intra 16 x 16.
     apart: bool,
     /// Bit mask of the luma quadrants that have levels.
     pub(crate) quadrants: u8,

@@ -147,7 +147,7 @@ impl FeatureMap {
         self.planes.len() / self.dim
     }
 
-    /// Whether features are exponentials that might overflow.
+    /// Returns whether features are exponentials that might overflow.
     pub(super) fn exponential(&self) -> bool {
         matches!(self.base, Base::Elementwise(Elementwise::Exp) | Base::Random { .. })
     }

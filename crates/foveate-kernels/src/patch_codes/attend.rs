@@ -92,7 +92,7 @@ fn attend_for<I: Isa, const D: usize>(isa: I, Attend { codes, scratch }: Attend<
     }
 }
 
-/// Whether all logits are known to be so small that they need no maximum.
+/// Returns whether all logits are known to be so small that they need no maximum.
 #[inline(always)]
 fn are_small(codes: &PatchCodes, keys: &[f32], dim: usize) -> bool {
     // This bounds every logit; what is not known to be small is large.

@@ -51,7 +51,7 @@ pub struct SensorySizes {
     pub codes: usize,
     /// What turns scores into weights.
     pub activation: Activation,
-    /// Whether the message goes through tanh.
+    /// True if the message goes through tanh.
     pub squash: bool,
 }
 

@@ -10,7 +10,7 @@ use foveate_kernels::project::Linear;
 /// Inputs, hidden units, actions; steps of burn-in and steps; every n-th weight is checked.
 struct Case(usize, usize, usize, usize, usize, usize);
 
-/// SensorySizes below, at and above sixteen; steps below and above a chunk.
+/// Sizes below, at and above sixteen; steps below and above a chunk.
 const CASES: [Case; 8] = [
     Case(1, 1, 1, 0, 1, 1),
     Case(2, 3, 2, 0, 9, 1),

@@ -5,7 +5,7 @@ use foveate_kernels::matrix::{
 };
 use proptest::prelude::*;
 
-/// SensorySizes around the ends of blocks and vectors.
+/// Sizes around the ends of blocks and vectors.
 const SIZES: [usize; 14] = [0, 1, 2, 7, 8, 31, 32, 33, 63, 64, 65, 127, 129, 300];
 /// Half the distance from 1 to the next number.
 const ROUNDING: f64 = f64::EPSILON / 2.0;

@@ -101,7 +101,7 @@ impl Layer for Concat {
 pub struct Part {
     /// The first number.
     pub begin: usize,
-    /// How many there are.
+    /// Their number.
     pub len: usize,
 }
 

@@ -121,7 +121,7 @@ impl Windows {
         self.kernel[0] * self.kernel[1] * self.channels
     }
 
-    /// Whether the windows are the pixels themselves.
+    /// Returns whether the windows are the pixels themselves.
     fn are_pixels(&self) -> bool {
         self.kernel == [1, 1] && self.stride == [1, 1]
     }
@@ -223,7 +223,7 @@ impl Windows {
     }
 }
 
-/// Whether so few numbers are zero that products of whole matrices are faster than lists of the others.
+/// Returns whether so few numbers are zero that products of whole matrices are faster than lists of the others.
 fn is_dense(dy: &[f32]) -> bool {
     let zeros = dy.iter().filter(|dy| **dy == 0.0).count();
     zeros < dy.len() / 4

@@ -295,7 +295,7 @@ impl Plain for ToOutputs<'_> {
 }
 
 impl Winograd {
-    /// Whether it is computed so: there are enough channels and outputs, and they fill lanes.
+    /// Returns whether it is computed so: there are enough channels and outputs, and they fill lanes.
     pub(crate) const fn suits(self) -> bool {
         let Winograd(WinogradShape { channels, outputs, .. }) = self;
         channels >= LEAST[0]

@@ -12,7 +12,7 @@ impl Frame {
     }
 }
 
-/// Whether the functions below exist for this machine.
+/// True if the functions below exist for this machine.
 pub(super) const SUPPORTED: bool = cfg!(all(
     any(target_arch = "x86_64", target_arch = "aarch64"),
     any(target_os = "linux", target_os = "macos"),

@@ -314,7 +314,7 @@ impl Layer {
     }
 }
 
-/// Whether a table was written as a value.
+/// Returns whether a table was written as a value.
 fn is_in_braces(table: &Spanned<DeValue<'_>>, text: &str) -> bool {
     text.as_bytes().get(table.span().start) == Some(&b'{')
 }

@@ -245,7 +245,8 @@ fn analyses_do_not_depend_on_workers() {
         assert_eq!(of(&report), of(&again), "{analysis}");
         assert!(files == other, "{analysis}");
         assert_eq!(report.head.scores.len(), 3);
-        let pictures: Vec<_> = files.iter().filter(|(name, _)| name.ends_with(".png")).collect();
+        let is_picture = |name: &str| Path::new(name).extension().is_some_and(|ending| ending == "png");
+        let pictures: Vec<_> = files.iter().filter(|(name, _)| is_picture(name)).collect();
         assert!(!pictures.is_empty() && !of(&report).findings.is_empty(), "{analysis}");
         let page = String::from_utf8_lossy(&files["index.html"]);
         for (name, bytes) in pictures {

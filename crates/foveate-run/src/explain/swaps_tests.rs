@@ -16,7 +16,7 @@ const PARTS: usize = SIDE * SIDE;
 /// An agent that attends to the parts of the picture that are the least green, and steers by how red what it attends to is.
 #[derive(Debug, Clone)]
 struct Planted {
-    /// Whether it says so; if not it says the opposite, and acts as it would otherwise.
+    /// True if it says so; if not it says the opposite, and acts as it would otherwise.
     honest: bool,
 }
 

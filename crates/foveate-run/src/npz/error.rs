@@ -29,7 +29,7 @@ pub enum NpzError {
     /// Bytes after the archive.
     #[error("the npz file is over-long: {extra} bytes follow the end of the archive; fetch it again")]
     OverLong {
-        /// How many.
+        /// The count.
         extra: usize,
     },
     /// The zip64 format, or an archive in several parts.
@@ -47,7 +47,7 @@ pub enum NpzError {
     /// More members than in any real file.
     #[error("the npz file claims {count} arrays, read are at most {MAX_MEMBERS}; is it the right file?")]
     TooMany {
-        /// How many.
+        /// The count.
         count: usize,
     },
     /// Two members have the same name.
@@ -69,7 +69,7 @@ pub enum NpzError {
         name: String,
         /// The zip method.
         method: u16,
-        /// Whether it is encrypted.
+        /// True if it is encrypted.
         encrypted: bool,
     },
     /// The local header of a member contradicts the directory.
@@ -101,7 +101,7 @@ pub enum NpzError {
     Unpack {
         /// The member.
         name: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// The checksum is wrong.

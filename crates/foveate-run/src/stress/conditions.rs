@@ -167,7 +167,7 @@ pub fn fitting_shifts(spec: &EnvSpec) -> (Vec<&'static ShiftDescriptor>, Vec<&'s
     })
 }
 
-/// Whether any shift of a valid plan has a severity.
+/// Returns whether any shift of a valid plan has a severity.
 fn has_severity(text: &str) -> bool {
     text.split('+').any(|piece| {
         let head = piece.split('@').next().unwrap_or_default();

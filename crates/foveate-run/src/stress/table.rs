@@ -71,7 +71,7 @@ pub struct StressRow {
     /// Why the agent did not act in this world, such as its fixed number of inputs; the row then has no episodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
-    /// Whether it began to act and the world or the agent then reported an error; `skipped` says which.
+    /// True if it began to act and the world or the agent then reported an error; `skipped` says which.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub failed: bool,
     /// Statistics of the returns.
@@ -81,7 +81,7 @@ pub struct StressRow {
     pub solved: Option<bool>,
     /// Difference from the unmodified world; `None` in its own row.
     pub change: Option<Change>,
-    /// Whether the modification changed nothing: every episode has the return, the length and the end that it has in the
+    /// True if the modification changed nothing: every episode has the return, the length and the end that it has in the
     /// unmodified world.
     #[serde(default)]
     pub no_effect: bool,
@@ -98,7 +98,7 @@ pub struct StressRow {
 /// Why a row has no result.
 pub(super) struct NoResult {
     pub(super) why: String,
-    /// Whether that is an error, and not an agent that does not fit the world.
+    /// True if that is an error, and not an agent that does not fit the world.
     pub(super) failed: bool,
 }
 
@@ -113,12 +113,12 @@ pub struct Change {
     pub p: f64,
     /// The p-value after Holm's correction over the rows of this agent.
     pub p_holm: f64,
-    /// Whether all assignments of signs were counted; otherwise 100,000 random ones were.
+    /// True if all assignments of signs were counted; otherwise 100,000 random ones were.
     pub exact: bool,
 }
 
 impl Change {
-    /// Whether the row differs significantly, at a family-wise level of 5 % for all rows.
+    /// Returns whether the row differs significantly, at a family-wise level of 5 % for all rows.
     pub fn is_significant(&self) -> bool {
         self.p_holm < 0.05
     }
@@ -134,7 +134,7 @@ pub fn solved_at(world: &str) -> Option<f64> {
 }
 
 impl AgentColumn {
-    /// Whether any result of it was published.
+    /// Returns whether any result of it was published.
     pub(super) fn has_published(&self) -> bool {
         self.rows.iter().any(|row| row.published.is_some())
     }

@@ -35,7 +35,7 @@ pub enum TensorsError {
     /// The header does not follow the format.
     #[error("the header cannot be read: {why}; the file is broken, fetch it again")]
     Header {
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// A name occurs twice.
@@ -47,7 +47,7 @@ pub enum TensorsError {
     /// More tensors than in any real file.
     #[error("the header claims {count} tensors, read are at most {MAX_TENSORS}; is it the right file?")]
     TooMany {
-        /// How many.
+        /// The count.
         count: usize,
     },
     /// An unsupported type.

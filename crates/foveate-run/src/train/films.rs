@@ -70,7 +70,7 @@ impl Films {
         Ok(())
     }
 
-    /// Whether no video is in progress.
+    /// Returns whether no video is in progress.
     pub(super) fn is_done(&self) -> bool {
         self.under_way.as_ref().is_none_or(JoinHandle::is_finished)
     }

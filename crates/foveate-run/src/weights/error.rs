@@ -26,7 +26,7 @@ pub enum WeightsError {
     /// The configuration is not valid JSON.
     #[error("its configuration cannot be read ({why}); the file is broken, fetch it again")]
     Config {
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// A tensor of the agent is missing in the file.

@@ -104,7 +104,8 @@ fn a_method_is_a_whole_learner() {
     let weights = learner.weights();
     assert!((weights[0] - 1.0).abs() < 0.01 && (weights[1] - 3.0).abs() < 0.01, "{weights:?}");
     other.restore(&learner.state()).expect("its own");
-    (round(&mut learner), round(&mut other));
+    round(&mut learner);
+    round(&mut other);
     assert_eq!(learner.state(), other.state());
     assert_eq!(learner.measures()[0].0, "loss");
     // An experience that does not fit changes nothing.

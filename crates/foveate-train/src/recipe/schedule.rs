@@ -16,7 +16,7 @@ use crate::error::TrainError;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
     form: Form,
-    /// Whether all its numbers were written as integers; its values are then integers, too.
+    /// True if all its numbers were written as integers; its values are then integers, too.
     whole: bool,
 }
 
@@ -114,7 +114,7 @@ impl Schedule {
         }
     }
 
-    /// Whether a user's value is a schedule that changes.
+    /// Returns whether a user's value is a schedule that changes.
     pub(super) fn is_schedule(value: &Value) -> bool {
         match value {
             Value::Table(table) => table.contains_key("from") || table.contains_key("to"),

@@ -137,7 +137,7 @@ impl Stage {
         KEYS.split(", ")
     }
 
-    /// Whether `key` is one of any stage; all others are settings of the strategy.
+    /// Returns whether `key` is one of any stage; all others are settings of the strategy.
     pub fn has_key(key: &str) -> bool {
         Stage::keys().any(|known| known == key)
     }

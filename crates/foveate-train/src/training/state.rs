@@ -61,7 +61,7 @@ impl Training {
         state
     }
 
-    /// Whether hard tracks are kept now.
+    /// Returns whether hard tracks are kept now.
     fn learns_again(&self) -> bool {
         match self.at {
             Position::Learn { stage, .. }

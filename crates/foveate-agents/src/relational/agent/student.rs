@@ -40,7 +40,7 @@ pub struct RelationalStudent {
 struct Batch {
     /// Of [`TOGETHER`] distinct observations each.
     acts: Vec<Activations>,
-    /// Whether they are of the whole batch, not of a part of it.
+    /// True if they are of the whole batch, not of a part of it.
     kept: bool,
     /// `[batch]`: which of the distinct observations each one is, in the order in which they first appear.
     places: Vec<usize>,

@@ -49,6 +49,7 @@ impl Analysis for WhichCells {
     }
 
     fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
+        const NAMES: [&str; MOMENTS] = ["maps-1", "maps-2", "maps-3"];
         let Some(found) = bench.get::<MeasuredCells>() else { return Ok(None) };
         let report = NodeLinks {
             heads_and_queries: found.records.first().map_or([0; 2], |record| record.readers),
@@ -56,7 +57,6 @@ impl Analysis for WhichCells {
         };
         let [heads, queries] = report.heads_and_queries;
         let attend = format!("{} attend to each other in {}.", count(queries, "cell"), count(heads, "head"));
-        const NAMES: [&str; MOMENTS] = ["maps-1", "maps-2", "maps-3"];
         let maps = found.moments.iter().zip(NAMES).map(|(moment, name)| maps(moment, name, &report));
         let section = Section {
             id: "attention".into(),

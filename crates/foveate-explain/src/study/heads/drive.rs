@@ -8,7 +8,7 @@ use super::super::play::EpisodeStart;
 
 /// A decision as it ends.
 pub(super) struct Look<'a> {
-    /// Which one, from 0.
+    /// The one, from 0.
     pub(super) step: usize,
     /// The world before it.
     pub(super) env: &'a dyn Env,

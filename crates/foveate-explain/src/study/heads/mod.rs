@@ -46,7 +46,7 @@ const DETERMINISTIC: &str = "in a deterministic game one other action leads to a
 
 /// World, agent and size of an analysis.
 pub struct HeadsRequest<'a> {
-    /// Which analysis.
+    /// The analysis.
     pub analysis: &'static dyn Analysis,
     /// The world; it is copied.
     pub env: &'a dyn Env,
@@ -98,7 +98,7 @@ impl HeadNumber {
 /// What an analysis of heads found, in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Heads {
-    /// Which analysis.
+    /// The analysis.
     pub analysis: &'static str,
     /// Of a game whose actions may stick: the probability; 0 is a deterministic game.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -226,7 +226,7 @@ trait OfHeads: fmt::Debug + Sync {
     const TITLE: &'static str;
     /// How often every episode is played in full.
     const TIMES: usize = 1;
-    /// Whether it misleads in a game that is always the same.
+    /// True if it misleads in a game that is always the same.
     const STICKY: bool = false;
 
     /// Plays and finds; `each` is called after every job.

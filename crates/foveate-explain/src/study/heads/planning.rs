@@ -56,7 +56,7 @@ impl Record {
         Some((0..self.moved[t].len()).map(|cell| any(after, cell) && !any(before, cell)).collect())
     }
 
-    /// Whether something comes to a still cell in step `t`.
+    /// Returns whether something comes to a still cell in step `t`.
     fn arrives(&self, t: usize, cell: usize) -> bool {
         let Some(before) = t.checked_sub(AHEAD).and_then(|from| self.moved.get(from..t)) else {
             return false;

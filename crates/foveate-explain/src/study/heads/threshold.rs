@@ -98,7 +98,7 @@ impl OfHeads for Threshold {
             Ok(result.total)
         };
         let jobs: Vec<_> = jobs.collect();
-        let scores = scheduler.ordered(jobs.into_iter(), play, each)?;
+        let scores = scheduler.ordered(jobs, play, each)?;
         let scores: Vec<(Cut, &[f64])> = cuts.iter().copied().zip(scores.chunks(n)).collect();
         let whole = scores[0].1;
         let random = |share: f32| {

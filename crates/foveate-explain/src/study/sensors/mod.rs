@@ -38,7 +38,7 @@ pub(super) const FLOOR: f64 = 0.01;
 /// Most names of columns that fit below the weights of the film.
 const MOST_COLUMN_NAMES: usize = 12;
 
-/// Whether the agent attends to named sensors in this world. An agent that does not fit the world is refused later.
+/// Returns whether the agent attends to named sensors in this world. An agent that does not fit the world is refused later.
 pub(super) fn listens(env: &dyn Env, agent: &dyn Agent, seed: u64) -> bool {
     let listens = first_decision(env, agent, seed, |env, decision| {
         let named = decision.attention.is_some_and(|of| matches!(of.tokens(), Tokens::Named(_)));

@@ -22,7 +22,7 @@ pub(in crate::study) struct Plan<'a> {
     /// Of those, how many are taken again with places of the observation swapped.
     pub(in crate::study) inputs: usize,
     pub(in crate::study) max_steps: Option<usize>,
-    /// Whether the effects of what is attended in the first episode are wanted for its film.
+    /// True if the effects of what is attended in the first episode are wanted for its film.
     pub(in crate::study) film: bool,
 }
 
@@ -259,7 +259,7 @@ pub(in crate::study) fn measure(
         };
         Ok((e, Measured { step: moment.step, paths, values, inputs }))
     };
-    let measured = scheduler.ordered(jobs.into_iter(), work, &mut || progress.job(swapping))?;
+    let measured = scheduler.ordered(jobs, work, &mut || progress.job(swapping))?;
     let mut episodes: Vec<Vec<Measured>> = counts.iter().map(|_| vec![]).collect();
     for (e, measured) in measured {
         episodes[e].push(measured);

@@ -84,7 +84,7 @@ fn parts(agent: &dyn Agent) -> Vec<(String, Vec<String>)> {
     if parts.len() > MOST_PARTS { vec![] } else { parts }
 }
 
-/// Whether an agent has parts that can be swapped: attention that can be opened, or a world with places.
+/// Returns whether an agent has parts that can be swapped: attention that can be opened, or a world with places.
 pub(super) fn swappable(request: &StudyRequest<'_>) -> bool {
     let (mut env, mut agent) = (request.env.boxed_clone(), request.agent.boxed_clone());
     env.reset(Some(request.seed));

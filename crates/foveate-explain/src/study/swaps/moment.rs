@@ -98,7 +98,7 @@ pub(in crate::study) struct Again {
 }
 
 impl Moment {
-    /// Whether there is something that can be swapped.
+    /// Returns whether there is something that can be swapped.
     pub(in crate::study) fn can_be_swapped(&self) -> bool {
         self.opened.is_some() || self.places.as_ref().is_some_and(|places| places.len() > 0)
     }

@@ -14,7 +14,7 @@ const SIDE: usize = 12;
 pub(in crate::study) enum Places {
     /// `[places]`: rows and columns of pixels, from and to, in every picture of a stack or in the stack as one tall picture.
     Pixels {
-        /// Whether rows are those of the tall picture.
+        /// True if rows are those of the tall picture.
         tall: bool,
         /// Of the picture that the places are parts of.
         height: usize,

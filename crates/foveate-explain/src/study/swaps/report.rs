@@ -28,7 +28,7 @@ const MOST_ADVISED: f64 = 1000.0;
 pub struct Order {
     /// What is ordered, and what is swapped.
     pub name: String,
-    /// Whether the parts are all places of the observation; otherwise what is attended.
+    /// True if the parts are all places of the observation; otherwise what is attended.
     pub places: bool,
     /// How many parts.
     pub parts: usize,
@@ -80,7 +80,7 @@ pub struct Untrained {
 pub struct Randomised {
     /// The tensors, by their common name; of a cascade all from there to the last.
     pub tensors: String,
-    /// Whether all tensors behind these are random, too.
+    /// True if all tensors behind these are random, too.
     pub cascade: bool,
     /// N.
     pub natural: Estimate,
@@ -108,7 +108,7 @@ pub struct SwapReport {
     pub distance: &'static str,
     /// Units that can be attended to, and how many of them are put in order; `null` without attention that can be opened.
     pub units: Option<[usize; 2]>,
-    /// Whether units are selected and their weights play no further part.
+    /// True if units are selected and their weights play no further part.
     pub hard: bool,
     /// N, natural variation, in parts of the action's whole range.
     pub natural: Estimate,
@@ -350,7 +350,7 @@ pub(in crate::study) fn natural_percent(report: &SwapReport) -> String {
 #[derive(Clone, Copy)]
 pub(in crate::study) struct Grounds<'a> {
     pub(in crate::study) episodes: usize,
-    /// Whether it could be opened at its attention; otherwise its path is that of what it sees.
+    /// True if it could be opened at its attention; otherwise its path is that of what it sees.
     pub(in crate::study) opened: bool,
     pub(in crate::study) natural: &'a Estimate,
     pub(in crate::study) attended: Option<Estimate>,

@@ -72,7 +72,7 @@ fn draw_quad(quad: &RoadQuad, convex: bool, scene: &Scene<'_>, view: &View, canv
     }
 }
 
-/// Whether all corners turn the same way.
+/// Returns whether all corners turn the same way.
 fn is_convex(corners: &[Point; 4]) -> bool {
     let turns = [0, 1, 2, 3].map(|i| {
         let (a, b, c) = (corners[i], corners[(i + 1) % 4], corners[(i + 2) % 4]);

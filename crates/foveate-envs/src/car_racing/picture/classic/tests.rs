@@ -288,7 +288,7 @@ impl<'a> Painter<'a> {
     }
 }
 
-/// Whether `p` is on the same side of all edges.
+/// Returns whether `p` is on the same side of all edges.
 fn holds(polygon: &[Point], p: Point) -> bool {
     let sides = (0..polygon.len()).map(|i| {
         let (a, b) = (polygon[i], polygon[(i + 1) % polygon.len()]);

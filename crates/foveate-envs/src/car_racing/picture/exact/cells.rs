@@ -124,7 +124,7 @@ impl Cells {
         &mut self.pixels[first..first + (rows[1] + 1 - rows[0]).max(0) as usize]
     }
 
-    /// Whether any of the cells is mixed.
+    /// Returns whether any of the cells is mixed.
     pub(super) fn any_mixed(&self, [first, last]: [usize; 2]) -> bool {
         self.state[first..=last].contains(&MIXED)
     }

@@ -47,7 +47,7 @@ struct Job {
     rows: [i32; 2],
     /// First and last band.
     bands: [usize; 2],
-    /// Whether every row has exactly one span.
+    /// True if every row has exactly one span.
     simple: bool,
     /// Where its spans, its coverage and its edges begin, and where its edges end.
     spans: usize,

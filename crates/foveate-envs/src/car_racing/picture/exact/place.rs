@@ -31,7 +31,7 @@ pub(super) struct Shape {
     n: usize,
     /// Its colour.
     pub(super) color: [u8; 3],
-    /// Whether it is drawn like ground and road (outline, then fill) or like the car (fill with another
+    /// True if it is drawn like ground and road (outline, then fill) or like the car (fill with another
     /// rule).
     pub(super) outlined: bool,
 }

@@ -30,7 +30,7 @@ pub(super) fn grass(lens: &Lens, layer: &mut Layer<1>) {
     }
 }
 
-/// Whether the field fills the view.
+/// Returns whether the field fills the view.
 pub(super) fn field_fills(lens: &Lens) -> bool {
     let edge = PLAYFIELD - 2.0 / lens.zoom;
     VIEW.iter().all(|&corner| {

@@ -30,7 +30,7 @@ struct Piece {
     /// Corners in cells.
     corners: [[f32; 2]; 4],
     weight: [f32; 4],
-    /// Whether the third edge is the first edge of an earlier piece, which then draws it.
+    /// True if the third edge is the first edge of an earlier piece, which then draws it.
     joined: bool,
     /// Weight of the first edge, minus that of the joined piece.
     front: [f32; 4],
