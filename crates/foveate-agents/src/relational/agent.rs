@@ -1,9 +1,9 @@
 //! An agent for grid worlds that values its actions with a relational module: every cell that it sees is a node, and nodes
 //! attend to each other.
 //!
-//! It learns from transitions, as a [`Model`](foveate_core::Model) of values, or from an expert: then its values are
+//! It learns from transitions, as a [`Model`] of values, or from an expert: then its values are
 //! logits, and their error is the cross entropy of the expert's choice. With a critic it learns by policy gradients, as a
-//! [`Model`](foveate_core::Model) of a policy.
+//! [`Model`] of a policy.
 
 mod student;
 

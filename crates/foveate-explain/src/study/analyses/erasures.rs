@@ -1,7 +1,7 @@
 //! Kinds of things taken out of what the world shows: does the agent look at them, and does it act on them?
 //!
 //! Unlike a covered patch, the changed picture is one that the world draws itself
-//! ([`StateEdit::Erase`](foveate_core::StateEdit::Erase)), so the claim “it looks at the kerb” is tested by a road without
+//! ([`StateEdit::Erase`]), so the claim “it looks at the kerb” is tested by a road without
 //! kerbs.
 
 use foveate_core::episode::{Episode, EpisodeRules};
