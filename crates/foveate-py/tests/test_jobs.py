@@ -472,16 +472,9 @@ def test_a_stress_test_of_an_agent_is_kept_in_a_folder(tmp_path):
     assert not [event for event in rows if event["event"] == "episodes" and event["done"]]
 
 
-def test_the_share_of_episodes_with_a_score(capfd):
-    from foveate import _native
-
+def test_the_share_of_episodes_with_a_score():
     report = foveate.evaluate(episodes=3, max_steps=20, at_least=-1e9)
     assert report.details["at_least"]["episodes"] == 3 and report.details["at_least"]["share"] == 1
     middle = float(np.median(report.returns))
     assert foveate.evaluate(episodes=3, max_steps=20, at_least=middle).details["at_least"]["episodes"] >= 2
     assert "at_least" not in foveate.evaluate(episodes=1, max_steps=5).details
-    words = ["foveate", "eval", "--episodes", "3", "--max-steps", "20", "--at-least", "-1e9"]
-    assert _native.command([*words, "--json"], None) == 0
-    assert json.loads(capfd.readouterr().out)["at_least"] == report.details["at_least"]
-    assert _native.command(words, None) == 0
-    assert "at least  -1000000000: 3 episodes, 100.0 % (95 % interval " in capfd.readouterr().out

@@ -95,22 +95,23 @@ pub fn run(
             ),
         });
     }
+    let workers = check(request)?;
     let (what, kind) = (study_request(request), StudyKind::of(request.env, request.agent, request.seed));
-    written("explain", request, &kind.cost(&what), stop, progress, |scheduler, progress| {
+    written("explain", request, workers, &kind.cost(&what), stop, progress, |scheduler, progress| {
         study(kind, &what, scheduler, progress)
     })
 }
 
-/// Checks a request, announces its cost, makes the report and writes its folder.
+/// Announces the cost of a checked request, makes the report and writes its folder.
 fn written(
     job: &'static str,
     request: &ExplainRequest<'_>,
+    workers: usize,
     cost: &StudyCost,
     stop: &Stop,
     progress: &mut dyn FnMut(Progress),
     make: impl FnOnce(&dyn Scheduler, &mut dyn FnMut(Progress)) -> Result<Study, StudyError>,
 ) -> Result<Report, RunError> {
-    let workers = check(request)?;
     let folder = Folder::create(request.out)?;
     stop.announce(cost_of(job, request, cost, workers));
     let progress = &mut |now: Progress| {
@@ -192,6 +193,7 @@ pub fn heads(
     stop: &Stop,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, RunError> {
+    let workers = check(request)?;
     let what = HeadsRequest {
         analysis,
         env: request.env,
@@ -203,7 +205,7 @@ pub fn heads(
         decisions: request.decisions,
         sticky,
     };
-    written("heads", request, &StudyCost::of_heads(&what), stop, progress, |scheduler, progress| {
+    written("heads", request, workers, &StudyCost::of_heads(&what), stop, progress, |scheduler, progress| {
         study_heads(what, scheduler, progress)
     })
 }
@@ -222,6 +224,9 @@ pub fn compare(
     let Some((_, first)) = requests.first() else {
         return Err(RunError::BadRequest { why: "there is no agent to compare; name one".into() });
     };
+    for (_, request) in requests {
+        check(request)?;
+    }
     let workers = check(first)?;
     let folder = Folder::create(first.out)?;
     let costs = requests.iter().map(|(name, request)| {
@@ -233,7 +238,6 @@ pub fn compare(
     }
     let mut studies: Vec<(String, _)> = vec![];
     for (number, (name, request)) in requests.iter().enumerate() {
-        check(request)?;
         let failed = |error: StudyError| RunError::of_weights(&request.labels.weights)(error.into());
         let mut part = |now: Progress| {
             let done = (number as f64 + now.done) / requests.len() as f64;

@@ -178,7 +178,7 @@ fn list_names_everything_that_other_commands_take() {
     assert!(text.contains("top_k"));
     assert_eq!(list["strategies"][0]["name"], "rank-es");
     assert_eq!(list["strategies"][0]["config"]["population"], 32);
-    assert_eq!(list["presets"][0], "laptop");
+    assert_eq!(list["presets"][0], "laptop-relu");
 }
 
 #[test]
