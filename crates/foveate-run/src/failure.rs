@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::hex;
 use crate::config::{AgentSection, EnvSection};
-use crate::error::RunError;
+use crate::error::{RunError, one_line};
 use crate::folder::FolderHandle;
 use crate::input;
 use crate::replay;
@@ -171,7 +171,8 @@ impl Failure {
             why: format!("{}: {why}; give a file from the folder `failures` of a run", path.display()),
         };
         let bytes = input::read(path, MAX_FILE)?.map_err(|size| bad(format!("{size} bytes are too many")))?;
-        let mut failure: Failure = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
+        let mut failure: Failure =
+            serde_json::from_slice(&bytes).map_err(|error| bad(one_line(&error.to_string())))?;
         failure.env.came_from(path.display(), WorldSpec::default());
         if failure.format != FORMAT {
             return Err(bad(format!("its format is {:?}", failure.format)));
@@ -365,5 +366,14 @@ mod tests {
             assert!(said.contains(wants) && said.contains("; give a file from the folder"), "{said}");
         }
         assert!(Failure::read(&dir.path().join("none")).is_err());
+    }
+
+    #[test]
+    fn a_line_break_in_a_key_stays_within_one_line() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("failure.json");
+        std::fs::write(&path, "{\"versi\\n\": 1}").expect("written");
+        let said = Failure::read(&path).expect_err("an unknown key").to_string();
+        assert!(said.contains("unknown field `versi `") && said.lines().count() == 1, "{said}");
     }
 }
