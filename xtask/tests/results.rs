@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use serde_json::Value;
+
 /// Rows with scores (`±` or a mean of several reports) of tables that lack a column, or whose cell is empty.
 fn incomplete(text: &str) -> Vec<String> {
     let mut found = vec![];
@@ -35,6 +37,35 @@ fn every_result_says_how_its_agent_was_trained() {
         let text = fs::read_to_string(root.join(file)).expect("it is there");
         assert!(text.contains(" ± "), "{file} has results");
         assert_eq!(incomplete(&text), [""; 0], "{file}");
+    }
+}
+
+/// `1234567` as `1,234,567`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|group| str::from_utf8(group).ok()).collect();
+    groups.join(",")
+}
+
+#[test]
+fn the_table_of_damaged_inputs_is_that_of_results() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+    let read = |file: &str| fs::read_to_string(root.join(file)).expect("it is there");
+    let results: Value = serde_json::from_str(&read("results/fuzzing.json")).expect("JSON");
+    let table = read("CONTRIBUTING.md");
+    let targets = results["targets"].as_object().expect("targets by name");
+    assert!(targets.len() > 3);
+    for (name, found) in targets {
+        let number = |key: &str| grouped(found[key].as_u64().expect(key));
+        let row = format!(
+            "| {name} | {} | {} | {} | {} |",
+            number("inputs"),
+            number("accepted"),
+            found["processor_minutes"],
+            number("faults")
+        );
+        assert!(table.lines().any(|line| line == row), "CONTRIBUTING.md lacks\n{row}");
     }
 }
 

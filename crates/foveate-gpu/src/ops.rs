@@ -529,6 +529,6 @@ pub struct Product<'a> {
     pub c: Operand<'a>,
     /// The sizes.
     pub sizes: Sizes,
-    /// True if to add to C.
+    /// Adds to C.
     pub add: bool,
 }

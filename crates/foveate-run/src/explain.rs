@@ -224,10 +224,10 @@ pub fn compare(
     let Some((_, first)) = requests.first() else {
         return Err(RunError::BadRequest { why: "there is no agent to compare; name one".into() });
     };
-    for (_, request) in requests {
+    let workers = check(first)?;
+    for (_, request) in &requests[1..] {
         check(request)?;
     }
-    let workers = check(first)?;
     let folder = Folder::create(first.out)?;
     let costs = requests.iter().map(|(name, request)| {
         let cost = StudyCost::of_swaps(&study_request(request));

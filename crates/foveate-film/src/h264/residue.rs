@@ -17,7 +17,7 @@ pub(crate) struct Quantisers {
     pub(crate) chroma: Quantiser,
     /// Cost of a bit in units of absolute difference.
     pub(crate) weight: u32,
-    /// True if to drop levels that cost more bits than they improve the quality.
+    /// Drops levels that cost more bits than they improve the quality.
     pub(crate) frugal: bool,
 }
 

@@ -46,7 +46,7 @@ const STRIPE_GREY: u32 = rgb([77; 3]);
 /// the longest road.
 #[derive(Debug, Clone, Default)]
 pub struct ClassicPicture {
-    /// True if to draw the score at the bottom left. Off by default: the original used a system font scaled
+    /// Draws the score at the bottom left. Off by default: the original used a system font scaled
     /// down to about 12 × 5 pixels, which looked different on every machine; this label has its own digits,
     /// so it is an approximation. The published weights score about the same with and without it.
     pub label: bool,

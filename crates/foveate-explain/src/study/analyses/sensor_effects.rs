@@ -116,7 +116,7 @@ impl Analysis for SensorsTest {
             figures: vec![claim_and_effect(&report, n), interventions(&report, n), ranks(&report, n)],
             ..Section::default()
         };
-        let note = "SensorEffects are named as the world has them; where a shift shows them in another order, everything here is in the \
+        let note = "Sensors are named as the world has them; where a shift shows them in another order, everything here is in the \
                     world's order.";
         Ok(Some(Finding {
             tiles: tiles(&report).into_iter().skip(usize::from(swaps.is_some())).collect(),
@@ -270,7 +270,7 @@ fn summary(report: &SensorEffects, episodes: usize) -> Vec<String> {
             || "all weights or all effects are equal, so their rank correlation is not defined.".into(),
             |said| format!("the {said}"),
         );
-        told.push(format!("SensorEffects {}: {said}", test.intervention));
+        told.push(format!("Sensors {}: {said}", test.intervention));
     }
     told.extend(report.differences.iter().cloned());
     told.extend(too_few(episodes));
