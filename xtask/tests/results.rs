@@ -59,9 +59,10 @@ fn the_table_of_damaged_inputs_is_that_of_results() {
     for (name, found) in targets {
         let number = |key: &str| grouped(found[key].as_u64().expect(key));
         let row = format!(
-            "| {name} | {} | {} | {} | {} |",
+            "| {name} | {} | {} | {} | {} | {} |",
             number("inputs"),
             number("accepted"),
+            number("minutes_by_the_clock"),
             found["processor_minutes"],
             number("faults")
         );
