@@ -20,7 +20,7 @@ use foveate_core::{
 };
 use foveate_kernels::Level;
 use foveate_learn::{
-    Activations, Add, Builder, Conv, Function, Linear, LstmGates, Network, Node, Part, StateNodes,
+    Activations, Add, Builder, Conv, Function, Linear, LstmGates, Network, Node, Part, Prepared, StateNodes,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -249,9 +249,20 @@ impl Eyes {
             let PixelShape { frames, height, width, channels: colours } = pixels.shape();
             if [height, width, frames * colours] == self.config.view {
                 // Pictures of a stack become channels, oldest first.
-                let factor = 1.0 / divisor;
-                for (frame, bytes) in pixels.bytes().chunks_exact(height * width * colours).enumerate() {
-                    let places = to.chunks_exact_mut(frames * colours).zip(bytes.chunks_exact(colours));
+                let (factor, bytes) = (1.0 / divisor, pixels.bytes());
+                let (size, channels) = (height * width, frames * colours);
+                if let (4, 1) = (frames, colours) {
+                    let (a, rest) = bytes.split_at(size);
+                    let (b, rest) = rest.split_at(size);
+                    let (c, d) = rest.split_at(size);
+                    let places = to.as_chunks_mut::<4>().0.iter_mut().zip(a).zip(b).zip(c).zip(d);
+                    for ((((to, a), b), c), d) in places {
+                        *to = [*a, *b, *c, *d].map(|byte| f32::from(byte) * factor);
+                    }
+                    return Ok(());
+                }
+                for (frame, bytes) in bytes.chunks_exact(size * colours).enumerate() {
+                    let places = to.chunks_exact_mut(channels).zip(bytes.chunks_exact(colours));
                     for (to, bytes) in places {
                         for (to, &byte) in to[frame * colours..].iter_mut().zip(bytes) {
                             *to = f32::from(byte) * factor;
@@ -320,6 +331,7 @@ pub struct ActorCriticAgent {
     level: Level,
     nodes: Arc<Nodes>,
     params: Params,
+    prepared: Arc<Prepared>,
 }
 
 /// The agent's state, its scratch space, and the outputs of its last decision.
@@ -344,12 +356,21 @@ impl ActorCriticAgent {
     /// When the configuration makes no sense; see [`AgentConfig::check`].
     pub fn new(config: ActorCriticConfig) -> Result<Self, PolicyError> {
         let nodes = Arc::new(config.build()?);
-        Ok(ActorCriticAgent {
+        let mut agent = ActorCriticAgent {
             eyes: Eyes::new(config),
             level: Level::best(),
             params: Params::zeros(nodes.tensors.clone()),
+            prepared: Arc::default(),
             nodes,
-        })
+        };
+        agent.prepare();
+        Ok(agent)
+    }
+
+    /// Lays the weights out for decisions, after they changed.
+    fn prepare(&mut self) {
+        let net = &self.nodes.net;
+        self.prepared = Arc::new(net.prepare(self.level, &self.params.flat()[..net.params()]));
     }
 
     /// The same agent on another instruction set, which gives the same decisions to the bit.
@@ -392,13 +413,14 @@ impl Policy for ActorCriticAgent {
         self.eyes.read(observation, input)?;
         bytes.take();
         let (flat, log_std) = self.params.flat().split_at(net.params());
+        let weights = (flat, &*self.prepared);
         match &states[..] {
             [of_h, of_c] => {
-                net.forward(self.level, flat, &[input, h, c], 1, acts);
+                net.forward(self.level, weights, &[input, h, c], 1, acts);
                 h.copy_from_slice(acts.get(of_h.output));
                 c.copy_from_slice(acts.get(of_c.output));
             }
-            _ => net.forward(self.level, flat, &[input], 1, acts),
+            _ => net.forward(self.level, weights, &[input], 1, acts),
         }
         self.eyes.describe(acts.get(*policy), log_std, outputs);
         let explores = matches!(context.mode, ActMode::Explore { .. });
@@ -437,7 +459,7 @@ impl Policy for ActorCriticAgent {
         state.extend_from_slice(&memory.c);
     }
 
-    forward_params!();
+    forward_params!(|agent| agent.prepare());
 }
 
 impl AgentConfig for ActorCriticConfig {

@@ -102,7 +102,12 @@ impl Params {
     /// When the count is wrong or a value is not finite; nothing is replaced then.
     pub fn set(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
         check_count(&self.tensors, flat)?;
-        if let Some(index) = flat.iter().position(|v| !v.is_finite()) {
+        // In parts of equal size, which compile to vector instructions.
+        let finite = flat.as_chunks::<64>();
+        if !finite.0.iter().all(|part| part.iter().fold(true, |all, v| all & v.is_finite()))
+            || !finite.1.iter().all(|v| v.is_finite())
+        {
+            let index = flat.iter().position(|v| !v.is_finite()).unwrap_or_default();
             let tensor = self.starts.partition_point(|&start| start <= index) - 1;
             let tensor = self.tensors[tensor].name.clone();
             return Err(PolicyError::ParamNotFinite { index, tensor, value: flat[index] });

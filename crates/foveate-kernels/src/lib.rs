@@ -56,6 +56,7 @@ pub mod peak;
 pub mod pixels;
 pub mod plain;
 pub mod project;
+pub mod rows;
 pub mod sensory;
 mod threads;
 pub mod top_k;

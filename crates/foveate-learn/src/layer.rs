@@ -6,6 +6,7 @@ use foveate_core::TensorShape;
 use foveate_kernels::Level;
 use foveate_kernels::conv_gradient::ConvGradient;
 use foveate_kernels::gemm::Gemm;
+use foveate_kernels::rows::{Rows, Turned};
 
 /// Most inputs that a layer may have.
 pub const MAX_INPUTS: usize = 4;
@@ -36,6 +37,17 @@ pub trait Layer: fmt::Debug + Send + Sync {
         0
     }
 
+    /// Lays out the weight for products of few samples, see [`Network::prepare`](crate::Network::prepare); by default nothing.
+    fn turn(&self, level: Level, shapes: &[&[usize]], params: &[f32], turned: &mut Turned) {
+        let _ = (level, shapes, params, turned);
+    }
+
+    /// Numbers of a row of the only input that is multiplied with a matrix, if zeros in it need not be read; 0 otherwise.
+    fn terms(&self, shapes: &[&[usize]]) -> usize {
+        let _ = shapes;
+        0
+    }
+
     /// Computes the output.
     fn forward(&self, forward: Forward<'_>);
 
@@ -61,8 +73,12 @@ pub struct Forward<'a> {
     pub shapes: &'a [&'a [usize]],
     /// The parameters, in the order of [`Layer::tensors`].
     pub params: &'a [f32],
-    /// The inputs, each with the batch as its first axis.
+    /// What [`Layer::turn`] made of them; `None` if the network was not prepared.
+    pub turned: Option<&'a Turned>,
+    /// The inputs, each with the batch as its first axis. If `rows` holds the first one, this is of any content.
     pub inputs: &'a [&'a [f32]],
+    /// The first input without its zeros, if [`Layer::terms`] asks for it and that pays.
+    pub rows: Option<&'a Rows>,
     /// The output, to be overwritten.
     pub output: &'a mut [f32],
     /// `[batch, kept]`
@@ -81,8 +97,10 @@ pub struct Backward<'a> {
     pub shapes: &'a [&'a [usize]],
     /// The parameters, in the order of [`Layer::tensors`].
     pub params: &'a [f32],
-    /// The inputs, each with the batch as its first axis.
+    /// The inputs, each with the batch as its first axis. If `rows` holds the first one, this is of any content.
     pub inputs: &'a [&'a [f32]],
+    /// As in [`Forward`].
+    pub rows: Option<&'a Rows>,
     /// The output; meaningless unless [`Layer::reads_output`].
     pub output: &'a [f32],
     /// `[batch, kept]`, as [`Layer::forward`] left it.
@@ -104,9 +122,22 @@ pub struct Work {
     pub gemm: Gemm,
     conv_gradient: ConvGradient,
     rooms: [Vec<f32>; 2],
+    rows: Rows,
+    turned: Turned,
 }
 
 impl Work {
+    /// All rows of `input`, `[…, terms]`.
+    pub(crate) fn rows(&mut self, level: Level, input: &[f32], terms: usize) -> &Rows {
+        self.rows.set(level, input, terms);
+        &self.rows
+    }
+
+    /// A matrix of any content.
+    pub(crate) const fn turned(&mut self) -> &mut Turned {
+        &mut self.turned
+    }
+
     /// Scratch space for matrix products, and `len` numbers of any value.
     pub fn room(&mut self, len: usize) -> (&mut Gemm, &mut [f32]) {
         let (gemm, [room, _]) = self.rooms([len, 0]);
@@ -115,7 +146,7 @@ impl Work {
 
     /// Scratch space for gradients of convolutions, with zeros and without, and `len` numbers of any value.
     pub(crate) fn conv_room(&mut self, len: usize) -> (&mut Gemm, &mut ConvGradient, &mut [f32]) {
-        let Work { gemm, conv_gradient, rooms: [room, _] } = self;
+        let Work { gemm, conv_gradient, rooms: [room, _], .. } = self;
         if room.len() < len {
             room.resize(len, 0.0);
         }

@@ -5,11 +5,15 @@ use std::ops::Range;
 use foveate_core::{Rng, Seed, TensorShape};
 use foveate_kernels::Level;
 use foveate_kernels::elementwise::Function;
+use foveate_kernels::rows::{Rows, Turned};
 
 use crate::layer::{Backward, Forward, Layer, MAX_INPUTS, Work, len_of};
 
 /// Most numbers that one tensor of one sample may have.
 const MAX_LEN: usize = 1 << 28;
+
+/// Fewest numbers of a row whose zeros are looked for.
+const MANY: usize = 256;
 
 /// A network is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +54,8 @@ struct Entry {
     buffer: usize,
     /// True if a gradient with respect to it is needed.
     differentiable: bool,
+    /// Of an input that may be read without its zeros, the numbers of a row; 0 otherwise.
+    terms: usize,
 }
 
 #[derive(Debug)]
@@ -193,6 +199,17 @@ impl Builder {
                 _ => i,
             };
         }
+        for i in 0..self.entries.len() {
+            let (shape, differentiable) = (&*self.entries[i].shape, self.entries[i].differentiable);
+            let is_input = matches!(self.entries[i].kind, Kind::Input { .. }) && !outputs.contains(&i);
+            let terms_of = |entry: &Entry| match &entry.kind {
+                Kind::Layer(layer) => layer.terms(&[shape]),
+                _ => 0,
+            };
+            let mut terms = self.entries.iter().filter(|entry| entry.inputs.contains(&i)).map(terms_of);
+            let first = terms.next().filter(|&first| first >= MANY && terms.all(|other| other == first));
+            self.entries[i].terms = first.filter(|_| is_input && !differentiable).unwrap_or(0);
+        }
         // Gradients with respect to all inputs are borrowed at once.
         for (i, entry) in self.entries.iter().enumerate() {
             let buffer = |slot: usize| self.entries[entry.inputs[slot]].buffer;
@@ -215,7 +232,7 @@ impl Builder {
         differentiable: bool,
     ) -> Node {
         let buffer = self.entries.len();
-        self.entries.push(Entry { kind, inputs, shape, params, kept, buffer, differentiable });
+        self.entries.push(Entry { kind, inputs, shape, params, kept, buffer, differentiable, terms: 0 });
         Node(buffer)
     }
 
@@ -283,6 +300,35 @@ pub struct Network {
     outputs: Vec<usize>,
 }
 
+/// Weights of a network, laid out for few samples, see [`Network::prepare`].
+#[derive(Debug, Clone, Default)]
+pub struct Prepared(Vec<Turned>);
+
+/// The parameters of a network.
+#[derive(Debug, Clone, Copy)]
+pub struct Weights<'a> {
+    params: &'a [f32],
+    prepared: Option<&'a Prepared>,
+}
+
+impl<'a> From<&'a [f32]> for Weights<'a> {
+    fn from(params: &'a [f32]) -> Self {
+        Weights { params, prepared: None }
+    }
+}
+
+impl<'a> From<&'a Vec<f32>> for Weights<'a> {
+    fn from(params: &'a Vec<f32>) -> Self {
+        Weights { params, prepared: None }
+    }
+}
+
+impl<'a> From<(&'a [f32], &'a Prepared)> for Weights<'a> {
+    fn from((params, prepared): (&'a [f32], &'a Prepared)) -> Self {
+        Weights { params, prepared: Some(prepared) }
+    }
+}
+
 /// All tensors of a network for a batch, their gradients, and scratch space. Nothing is allocated after it was made for
 /// the largest batch, but for scratch space in the first pass.
 #[derive(Debug, Clone)]
@@ -294,12 +340,19 @@ pub struct Activations {
     values: Vec<Vec<f32>>,
     gradients: Vec<Vec<f32>>,
     kept: Vec<Vec<f32>>,
+    /// Of each input, its rows without their zeros, and whether they are read in place of its values.
+    rows: Vec<(Rows, bool)>,
     work: Work,
+}
+
+/// The rows of the first input of a layer, if they are read in place of its values.
+fn rows_of<'a>(rows: &'a [(Rows, bool)], inputs: &[usize]) -> Option<&'a Rows> {
+    inputs.first().and_then(|&input| rows[input].1.then_some(&rows[input].0))
 }
 
 impl Activations {
     /// The numbers of `node` in the last forward pass, `[batch, …]`. An activation may have overwritten those of its
-    /// input, unless that is an output of the network.
+    /// input, unless that is an output of the network; those of an input are not kept.
     ///
     /// # Panics
     /// When the node belongs to another network.
@@ -463,27 +516,58 @@ impl Network {
             values: of(&own),
             gradients: of(&|i, entry| if entry.differentiable { own(i, entry) } else { 0 }),
             kept: of(&|_, entry| capacity * entry.kept),
+            rows: vec![(Rows::default(), false); self.entries.len()],
             work: Work::default(),
         }
     }
 
-    /// Computes all tensors for a batch of `batch` samples. `inputs` are in the order in which the inputs were added,
-    /// each `[batch, …]`.
+    /// Lays the weights of `params` out for [`Network::forward`] of few samples, such as one decision. It takes about as long
+    /// as one decision without.
+    ///
+    /// # Panics
+    /// When the length is wrong.
+    pub fn prepare(&self, level: Level, params: &[f32]) -> Prepared {
+        assert_eq!(params.len(), self.params, "parameters");
+        let turn = |entry: &Entry| {
+            let Kind::Layer(layer) = &entry.kind else { return Turned::default() };
+            let shapes: Vec<&[usize]> =
+                entry.inputs.iter().map(|&input| &*self.entries[input].shape).collect();
+            let mut turned = Turned::default();
+            layer.turn(level, &shapes, &params[entry.params.clone()], &mut turned);
+            turned
+        };
+        Prepared(self.entries.iter().map(turn).collect())
+    }
+
+    /// Computes all tensors for a batch of `batch` samples. `weights` are the parameters, or a pair of them and what
+    /// [`Network::prepare`] made of them. `inputs` are in the order in which the inputs were added, each `[batch, …]`.
     ///
     /// # Panics
     /// When a length is wrong, or the batch is larger than `acts` was made for.
-    pub fn forward(
+    pub fn forward<'a>(
         &self,
         level: Level,
-        params: &[f32],
+        weights: impl Into<Weights<'a>>,
         inputs: &[&[f32]],
         batch: usize,
         acts: &mut Activations,
     ) {
+        self.forward_of(level, weights.into(), inputs, batch, acts);
+    }
+
+    fn forward_of(
+        &self,
+        level: Level,
+        Weights { params, prepared }: Weights<'_>,
+        inputs: &[&[f32]],
+        batch: usize,
+        acts: &mut Activations,
+    ) {
+        assert!(prepared.is_none_or(|all| all.0.len() == self.entries.len()), "prepared for another network");
         assert_eq!(params.len(), self.params, "parameters");
         assert!(batch <= acts.capacity, "{batch} samples; the buffers hold {}", acts.capacity);
         acts.batch = batch;
-        let Activations { places, values, kept, work, .. } = acts;
+        let Activations { places, values, kept, rows, work, .. } = acts;
         let mut given = inputs.iter();
         for (i, entry) in self.entries.iter().enumerate() {
             let len = batch * places[i].1;
@@ -491,7 +575,15 @@ impl Network {
                 Kind::Input { name } => {
                     let input = given.next().unwrap_or_else(|| panic!("no numbers for the input {name}"));
                     assert_eq!(input.len(), len, "numbers of the input {name} for {batch} samples");
-                    values[i][..len].copy_from_slice(input);
+                    let to = &mut values[i][..len];
+                    // An input that is read without its zeros need not be copied.
+                    rows[i].1 = entry.terms > 0 && {
+                        let most = if prepared.is_some() { len } else { len / 4 };
+                        rows[i].0.set_within(level, input, entry.terms, most)
+                    };
+                    if !rows[i].1 {
+                        to.copy_from_slice(input);
+                    }
                 }
                 Kind::Reshape => {}
                 Kind::Map(function) => {
@@ -516,7 +608,9 @@ impl Network {
                         batch,
                         shapes: &shapes[..count],
                         params: &params[entry.params.clone()],
+                        turned: prepared.map(|all| &all.0[i]).filter(|turned| turned.columns() > 0),
                         inputs: &inputs[..count],
+                        rows: rows_of(rows, &entry.inputs),
                         output: &mut own[0][..len],
                         kept: &mut kept[i][..batch * entry.kept],
                         work,
@@ -536,7 +630,7 @@ impl Network {
     pub fn backward(&self, level: Level, params: &[f32], acts: &mut Activations, d_params: &mut [f32]) {
         assert_eq!(params.len(), self.params, "parameters");
         assert_eq!(d_params.len(), self.params, "gradient of the parameters");
-        let Activations { batch, places, values, gradients, kept, work, .. } = acts;
+        let Activations { batch, places, values, gradients, kept, rows, work, .. } = acts;
         let batch = *batch;
         for (i, entry) in self.entries.iter().enumerate().rev() {
             if !entry.differentiable {
@@ -586,6 +680,7 @@ impl Network {
                         shapes: &shapes[..count],
                         params: &params[entry.params.clone()],
                         inputs: &inputs[..count],
+                        rows: rows_of(rows, &entry.inputs),
                         output: &values[i][..len],
                         kept: &kept[i][..batch * entry.kept],
                         d_output: &mut own[0][..len],

@@ -1,6 +1,8 @@
 //! Optimisers: Adam and `RMSProp`, gradient clipping and schedules of the learning rate.
 
 use foveate_core::{StateDict, StateError, Tensor, TensorData};
+use foveate_kernels::Level;
+use foveate_kernels::plain::Plain;
 use serde::{Deserialize, Serialize};
 
 /// Settings of an optimiser.
@@ -141,7 +143,6 @@ impl Optimizer {
         self.steps += 1;
         let Optimizer { config, steps, first, second } = self;
         let rate = learning_rate as f32;
-        let params = params.iter_mut().zip(gradient);
         match *config {
             OptimizerConfig::Adam { beta1, beta2, epsilon } => {
                 assert_eq!(first.len(), gradient.len(), "parameters");
@@ -149,17 +150,23 @@ impl Optimizer {
                 let corrected = |beta: f64| 1.0 - beta.powi(i32::try_from(*steps).unwrap_or(i32::MAX));
                 let step = (learning_rate / corrected(beta1)) as f32;
                 let root = corrected(beta2).sqrt() as f32;
-                let (b1, b2, epsilon) = (beta1 as f32, beta2 as f32, epsilon as f32);
-                for (((p, &g), m), v) in params.zip(first).zip(second) {
-                    *m = *m * b1 + g * (1.0 - b1);
-                    *v = *v * b2 + g * g * (1.0 - b2);
-                    *p -= step * (*m / (v.sqrt() / root + epsilon));
-                }
+                let [beta1, beta2, epsilon] = [beta1, beta2, epsilon].map(|x| x as f32);
+                Level::best().run_plain(Adam {
+                    params,
+                    gradient,
+                    first,
+                    second,
+                    step,
+                    root,
+                    beta1,
+                    beta2,
+                    epsilon,
+                });
             }
             OptimizerConfig::RmsProp { decay, momentum, epsilon, tensorflow } => {
                 assert_eq!(second.len(), gradient.len(), "parameters");
                 let (decay, momentum, epsilon) = (decay as f32, momentum as f32, epsilon as f32);
-                for (at, ((p, &g), v)) in params.zip(second).enumerate() {
+                for (at, ((p, &g), v)) in params.iter_mut().zip(gradient).zip(second).enumerate() {
                     *v = *v * decay + g * g * (1.0 - decay);
                     let by = if tensorflow { (*v + epsilon).sqrt() } else { v.sqrt() + epsilon };
                     match first.get_mut(at) {
@@ -177,7 +184,7 @@ impl Optimizer {
                 }
             }
             OptimizerConfig::Sgd => {
-                for (p, &g) in params {
+                for (p, &g) in params.iter_mut().zip(gradient) {
                     *p -= rate * g;
                 }
             }
@@ -236,6 +243,33 @@ impl Optimizer {
     }
 }
 
+/// A step of Adam.
+struct Adam<'a> {
+    params: &'a mut [f32],
+    gradient: &'a [f32],
+    first: &'a mut [f32],
+    second: &'a mut [f32],
+    step: f32,
+    root: f32,
+    beta1: f32,
+    beta2: f32,
+    epsilon: f32,
+}
+
+impl Plain for Adam<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Adam { params, gradient, first, second, step, root, beta1, beta2, epsilon } = self;
+        for (((p, &g), m), v) in params.iter_mut().zip(gradient).zip(first).zip(second) {
+            *m = *m * beta1 + g * (1.0 - beta1);
+            *v = *v * beta2 + g * g * (1.0 - beta2);
+            *p -= step * (*m / (v.sqrt() / root + epsilon));
+        }
+    }
+}
+
 /// A bound on gradients.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -248,16 +282,34 @@ pub enum Clip {
 
 /// The Euclidean norm of a gradient.
 pub fn norm(gradient: &[f32]) -> f64 {
-    // Double precision: the square of a large number must not overflow. Eight sums, so that compilers use vectors.
-    let (chunks, rest) = gradient.as_chunks::<8>();
-    let mut sums = [0.0; 8];
-    for chunk in chunks {
-        for (sum, &g) in sums.iter_mut().zip(chunk) {
-            *sum += f64::from(g) * f64::from(g);
+    Level::best().run_plain(Norm(gradient))
+}
+
+struct Norm<'a>(&'a [f32]);
+
+impl Plain for Norm<'_> {
+    type Out = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        // Double precision: the square of a large number must not overflow. Eight sums, so that compilers use vectors.
+        let (chunks, rest) = self.0.as_chunks::<8>();
+        let mut sums = [0.0; 8];
+        for chunk in chunks {
+            for i in 0..8 {
+                sums[i] += f64::from(chunk[i]) * f64::from(chunk[i]);
+            }
         }
+        let mut last = 0.0;
+        for &g in rest {
+            last += f64::from(g) * f64::from(g);
+        }
+        let mut all = 0.0;
+        for sum in sums {
+            all += sum;
+        }
+        (all + last).sqrt()
     }
-    let rest: f64 = rest.iter().map(|&g| f64::from(g) * f64::from(g)).sum();
-    (sums.iter().sum::<f64>() + rest).sqrt()
 }
 
 impl Clip {

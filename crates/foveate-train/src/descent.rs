@@ -208,8 +208,9 @@ impl Descent {
             Weights::Single { params, optimizer, rate, .. } => {
                 self.clip.apply(norm, gradient);
                 optimizer.step(*rate, gradient, params);
-                let broken = params.iter().copied().enumerate().find(|(_, x)| !x.is_finite());
-                if let Some((parameter, value)) = broken {
+                if !all_finite(params) {
+                    let broken = params.iter().copied().enumerate().find(|(_, x)| !x.is_finite());
+                    let (parameter, value) = broken.unwrap_or_default();
                     return Err(self.diverged(format!("the weight of parameter {parameter} is {value}")));
                 }
             }
@@ -330,6 +331,14 @@ pub(crate) fn f32s(saved: StateReader<'_>, name: &str, due: usize) -> Result<Vec
         return Err(LearnError::BadState { why });
     }
     Ok(numbers.to_vec())
+}
+
+/// Returns whether every number is finite.
+fn all_finite(numbers: &[f32]) -> bool {
+    // In parts of equal size, which compile to vector instructions.
+    let (parts, rest) = numbers.as_chunks::<64>();
+    parts.iter().all(|part| part.iter().fold(true, |all, x| all & x.is_finite()))
+        && rest.iter().all(|x| x.is_finite())
 }
 
 /// The weights in single precision. Adding 0 makes a negative zero positive.

@@ -115,6 +115,8 @@ impl Default for PpoConfig {
 
 /// Upper limit of counts; a larger number is a typing error.
 const MOST: usize = 1_000_000;
+/// Numbers of encoded observations that the caches hold.
+const CACHED: usize = 1 << 18;
 /// Steps of an unroll: an episode is one, unless it is longer.
 const UNROLL: usize = 1 << 20;
 /// Added to the deviation of the advantages, so that equal ones become zeros.
@@ -182,8 +184,7 @@ impl LearnerSettings for PpoConfig {
 
     fn size(&self, job: &JobSize) -> LearnerSize {
         let &JobSize { params, longest, tracks, observed, .. } = job;
-        // Bytes of the observation as it was recorded, and as the numbers that the network gets.
-        let step = observed.saturating_mul(5).saturating_add(512);
+        let step = observed.saturating_add(512);
         let steps = longest.saturating_mul(tracks);
         LearnerSize {
             memory: steps.saturating_mul(step).saturating_add(vectors(params)),
@@ -205,10 +206,10 @@ pub type Ppo = Learning<PpoMethod>;
 /// The steps of a round, of all episodes one after the other.
 #[derive(Default)]
 struct Rollouts {
-    /// `[steps, encoded_len]`
-    inputs: Vec<f32>,
-    /// `[steps]`
-    actions: Vec<ActionBuf>,
+    /// What was recorded of the episodes.
+    episodes: Vec<Unroll>,
+    /// `[steps]`: the episode of each, and its number in that.
+    places: Vec<(usize, usize)>,
     /// `[steps]`: the logarithms of their probabilities when they were taken.
     logs: Vec<f64>,
     /// `[steps]`
@@ -221,6 +222,14 @@ struct Rollouts {
     targets: Vec<f64>,
     /// First step and number of steps of each segment.
     segments: Vec<(usize, usize)>,
+}
+
+/// Scratch space in which episodes are added.
+#[derive(Default)]
+struct Scratch {
+    inputs: Vec<f32>,
+    part: Predictions,
+    followed: Predictions,
 }
 
 /// The loss of a batch, in shares whose gradients are computed by themselves.
@@ -247,6 +256,11 @@ fn network(model: &mut dyn Model) -> (&mut dyn Outputs, ActionDistribution) {
     let network = model.outputs().expect("checked when the learner was made");
     let distribution = network.kind().distribution().expect("checked when the learner was made");
     (network, distribution)
+}
+
+/// Steps of a network without memory that are computed at a time.
+fn together(network: &dyn Outputs) -> usize {
+    (CACHED / network.encoded_len().max(1)).max(8)
 }
 
 fn refused(why: String) -> LearnError {
@@ -296,27 +310,38 @@ impl PpoMethod {
         })
     }
 
-    /// Adds an unroll of an episode, at the weights with which it was recorded. `predictions` is scratch space.
+    /// Adds an unroll of an episode, at the weights with which it was recorded.
     fn add(
         &self,
         round: &mut Round<'_>,
-        unroll: &Unroll,
+        unroll: Unroll,
         rollouts: &mut Rollouts,
-        predictions: &mut Predictions,
+        scratch: &mut Scratch,
     ) -> Result<(), LearnError> {
         let PpoConfig { discount, lambda, segment, reward_scale, .. } = self.config;
         let (network, distribution) = network(round.model);
-        let (width, memory) = (network.encoded_len(), network.memory_len());
-        check_unroll(unroll)?;
+        let memory = network.memory_len();
+        check_unroll(&unroll)?;
         let n = unroll.len();
-        let begin = rollouts.inputs.len();
-        for observation in &unroll.observations {
-            network
-                .encode(LastStep::default(), observation.as_observation(), &mut rollouts.inputs)
-                .map_err(|error| refused(error.to_string()))?;
+        let Scratch { inputs, part, followed } = scratch;
+        followed.outputs.clear();
+        followed.values.clear();
+        followed.memories.clear();
+        // Without memory, some steps at a time: their encodings take more room than what was recorded.
+        let together = if memory == 0 { together(network) } else { unroll.observations.len() };
+        for observations in unroll.observations.chunks(together) {
+            inputs.clear();
+            for observation in observations {
+                network
+                    .encode(LastStep::default(), observation.as_observation(), inputs)
+                    .map_err(|error| refused(error.to_string()))?;
+            }
+            network.follow(inputs, part);
+            followed.outputs.extend_from_slice(&part.outputs);
+            followed.values.extend_from_slice(&part.values);
+            followed.memories.extend_from_slice(&part.memories);
         }
-        network.follow(&rollouts.inputs[begin..], predictions);
-        let Predictions { outputs, values, memories } = predictions;
+        let Predictions { outputs, values, memories } = followed;
         let per_step = distribution.outputs();
         let (mut d_log, mut d_entropy) = (vec![0.0; per_step], vec![0.0; per_step]);
         for (t, (action, outputs)) in unroll.actions.iter().zip(outputs.chunks_exact(per_step)).enumerate() {
@@ -337,9 +362,8 @@ impl PpoMethod {
             }
             rollouts.logs.push(log);
         }
-        let first = rollouts.actions.len();
-        rollouts.inputs.truncate(begin + n * width);
-        rollouts.actions.extend_from_slice(&unroll.actions);
+        let first = rollouts.places.len();
+        rollouts.places.extend((0..n).map(|t| (rollouts.episodes.len(), t)));
         let rewards: Vec<f64> = unroll.rewards.iter().map(|reward| reward * reward_scale).collect();
         advantages(&rewards, values, unroll.terminated, discount, lambda, &mut rollouts.advantages);
         rollouts.values.extend_from_slice(&values[..n]);
@@ -348,21 +372,22 @@ impl PpoMethod {
         rollouts.memories.extend_from_slice(&memories[..n * memory]);
         let segment = if memory == 0 { 1 } else { segment };
         rollouts.segments.extend((0..n).step_by(segment).map(|t| (first + t, segment.min(n - t))));
+        rollouts.episodes.push(unroll);
         Ok(())
     }
 
     /// All episodes of a round.
     fn rollouts(&self, round: &mut Round<'_>, experience: Experience) -> Result<Rollouts, LearnError> {
         round.descent.give_to(round.model)?;
-        let (mut rollouts, mut predictions) = (Rollouts::default(), Predictions::default());
+        let (mut rollouts, mut scratch) = (Rollouts::default(), Scratch::default());
         for unrolls in transitions("ppo", experience)? {
-            let [unroll] = &unrolls[..] else {
-                return Err(refused(format!(
+            let [unroll] = <[Unroll; 1]>::try_from(unrolls).map_err(|unrolls| {
+                refused(format!(
                     "an episode in {} unrolls; ppo takes episodes of at most {UNROLL} steps in one",
                     unrolls.len()
-                )));
-            };
-            self.add(round, unroll, &mut rollouts, &mut predictions)?;
+                ))
+            })?;
+            self.add(round, unroll, &mut rollouts, &mut scratch)?;
         }
         let n = rollouts.advantages.len().max(1) as f64;
         let mean = rollouts.advantages.iter().sum::<f64>() / n;
@@ -386,23 +411,49 @@ impl GradientParts for Loss {
         scratch: &mut PartScratch,
         gradient: &mut [f32],
     ) -> Result<LossSums, PolicyError> {
-        let Loss { config, distribution, rollouts, segments, per_share, share } = self;
-        let &PpoConfig { clip_ratio, segment, value_weight, entropy_weight, .. } = config;
-        let segments = segments.chunks(*per_share).nth(part).expect("a share of the batch");
+        let segments = self.segments.chunks(self.per_share).nth(part).expect("a share of the batch");
         let network = model.outputs().ok_or_else(|| lacking("network"))?;
+        // Without memory, as many steps at a time as the caches hold; the sums go on where they were, so no bit changes.
+        let together = if network.memory_len() > 0 { segments.len() } else { together(network) };
+        let mut sums = LossSums::default();
+        for segments in segments.chunks(together.max(1)) {
+            self.study_segments(segments, network, scratch, &mut sums, gradient)?;
+        }
+        Ok(sums)
+    }
+}
+
+impl Loss {
+    /// Adds the gradient of some segments to `gradient`, and numbers about them to `sums`.
+    fn study_segments(
+        &self,
+        segments: &[(usize, usize)],
+        network: &mut dyn Outputs,
+        scratch: &mut PartScratch,
+        sums: &mut LossSums,
+        gradient: &mut [f32],
+    ) -> Result<(), PolicyError> {
+        let Loss { config, distribution, rollouts, share, .. } = self;
+        let &PpoConfig { clip_ratio, segment, value_weight, entropy_weight, .. } = config;
         let (width, memory) = (network.encoded_len(), network.memory_len());
         let (steps, count) = (if memory == 0 { 1 } else { segment }, segments.len());
 
         // [steps, segments]: what lies behind the end of a short segment is zeros.
         let PartScratch { inputs, memories, .. } = scratch;
         inputs.clear();
-        inputs.resize(steps * count * width, 0.0);
         memories.clear();
-        for (place, &(first, len)) in segments.iter().enumerate() {
-            for t in 0..len {
-                inputs[(t * count + place) * width..][..width]
-                    .copy_from_slice(&rollouts.inputs[(first + t) * width..][..width]);
+        for t in 0..steps {
+            for &(first, len) in segments {
+                if t < len {
+                    let (episode, step) = rollouts.places[first + t];
+                    let observation = &rollouts.episodes[episode].observations[step];
+                    network.encode(LastStep::default(), observation.as_observation(), inputs)?;
+                } else {
+                    inputs.resize(inputs.len() + width, 0.0);
+                }
             }
+        }
+        for &(first, _) in segments {
             memories.extend_from_slice(&rollouts.memories[first * memory..][..memory]);
         }
         let Predictions { outputs, values, .. } = network.forward(steps, inputs, memories);
@@ -410,12 +461,12 @@ impl GradientParts for Loss {
         let (mut d_log, mut d_entropy) = (vec![0.0; per_step], vec![0.0; per_step]);
         scratch.clear_derivatives(outputs.len(), values.len());
         let PartScratch { d_outputs, d_values, .. } = scratch;
-        let mut sums = LossSums::default();
         for (place, &(first, len)) in segments.iter().enumerate() {
             for t in 0..len {
                 let (row, step) = (t * count + place, first + t);
                 let outputs = &outputs[row * per_step..][..per_step];
-                let taken = match &rollouts.actions[step] {
+                let (episode, at) = rollouts.places[step];
+                let taken = match &rollouts.episodes[episode].actions[at] {
                     ActionBuf::Discrete(choice) => Taken::Choice(*choice),
                     ActionBuf::Continuous(numbers) => Taken::Numbers(numbers),
                 };
@@ -441,7 +492,7 @@ impl GradientParts for Loss {
             }
         }
         network.backward(d_outputs, d_values, gradient);
-        Ok(sums)
+        Ok(())
     }
 }
 

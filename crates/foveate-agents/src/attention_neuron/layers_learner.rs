@@ -145,7 +145,7 @@ impl LayersLearner {
         let pieces = x.chunks(together * inputs).zip(dx.chunks_mut(together * inputs));
         for (number, (x, dx)) in pieces.enumerate() {
             let (first, steps) = (number * together, x.len() / inputs);
-            net.forward(level, params, &[x], steps, acts);
+            net.forward(level, &*params, &[x], steps, acts);
             acts.clear_gradients();
             let (y, dy) = acts.output_and_gradient(*output);
             error += match kind {

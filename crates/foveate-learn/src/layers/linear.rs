@@ -1,8 +1,10 @@
 //! Linear layers.
 
 use foveate_core::TensorShape;
+use foveate_kernels::Level;
 use foveate_kernels::elementwise::add_rows;
 use foveate_kernels::gemm::{Axis, View};
+use foveate_kernels::rows::Turned;
 
 use crate::layer::{Backward, Forward, Layer, len_of, one, tensor};
 
@@ -18,6 +20,9 @@ pub struct Linear {
     bias: bool,
     heads: Heads,
 }
+
+/// Most rows that are multiplied one by one with a prepared weight.
+const FEW: usize = 8;
 
 /// Which side of a [`Linear`] is in heads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,8 +103,19 @@ impl Layer for Linear {
         if self.bias { vec![weight, tensor("bias", [self.outputs])] } else { vec![weight] }
     }
 
+    fn turn(&self, level: Level, shapes: &[&[usize]], params: &[f32], turned: &mut Turned) {
+        if self.heads == Heads::Neither {
+            let (n, k) = (self.outputs, self.width(shapes));
+            turned.set(level, &params[..n * k], n, k);
+        }
+    }
+
+    fn terms(&self, shapes: &[&[usize]]) -> usize {
+        if self.heads == Heads::Neither { self.width(shapes) } else { 0 }
+    }
+
     fn forward(&self, forward: Forward<'_>) {
-        let Forward { level, batch, params, inputs, output, work, shapes, .. } = forward;
+        let Forward { level, batch, params, turned, inputs, rows: known, output, work, shapes, .. } = forward;
         let (n, k) = (self.outputs, self.width(shapes));
         let (weight, bias) = params.split_at(n * k);
         let bias = self.bias.then_some(bias);
@@ -107,8 +123,18 @@ impl Layer for Linear {
         match self.sizes(shapes) {
             None => {
                 let rows = output.len() / n;
-                let x = View::new(inputs[0], rows, k);
-                work.gemm.product_at(level, x, whole, bias, output, Axis::every(rows, n));
+                if let (Some(known), Some(turned)) = (known, turned) {
+                    known.product(level, turned, bias, output);
+                } else if let Some(known) = known {
+                    let own = work.turned();
+                    own.set(level, weight, n, k);
+                    known.product(level, own, bias, output);
+                } else if let Some(turned) = turned.filter(|_| rows <= FEW) {
+                    work.rows(level, inputs[0], k).product(level, turned, bias, output);
+                } else {
+                    let x = View::new(inputs[0], rows, k);
+                    work.gemm.product_at(level, x, whole, bias, output, Axis::every(rows, n));
+                }
             }
             Some(sizes @ [heads, tokens, d]) if self.heads != Heads::Input => {
                 let x = View::new(inputs[0], batch * tokens, k);
@@ -133,6 +159,7 @@ impl Layer for Linear {
             batch,
             params,
             inputs,
+            rows: known,
             d_output,
             d_inputs: [dx, ..],
             d_params,
@@ -143,8 +170,19 @@ impl Layer for Linear {
         let (n, k) = (self.outputs, self.width(shapes));
         let (d_weight, d_bias) = d_params.split_at_mut(n * k);
         let weight = View::new(&params[..n * k], n, k);
+        let sizes = self.sizes(shapes);
+        if let Some(known) = known {
+            let own = work.turned();
+            own.set(level, d_weight, n, k);
+            known.add_outer(level, d_output, own);
+            own.write(level, d_weight);
+            if self.bias {
+                add_rows(d_bias, d_output);
+            }
+            return;
+        }
         let gemm = &mut work.gemm;
-        match self.sizes(shapes) {
+        match sizes {
             None => {
                 let rows = d_output.len() / n;
                 let dy = View::new(d_output, rows, n);
@@ -210,8 +248,11 @@ impl Layer for Linear {
 
 #[cfg(test)]
 mod tests {
+    use foveate_core::Seed;
+
     use super::*;
     use crate::check::{gradient, refused};
+    use crate::network::Builder;
 
     #[test]
     fn the_gradient_is_that_of_the_function() {
@@ -225,5 +266,59 @@ mod tests {
         refused(&Linear::new(6).split(4), &[&[4, 5]], "4 heads of 6 outputs");
         refused(&Linear::new(6).split(0), &[&[4, 5]], "0 heads");
         refused(&Linear::new(6).merging(), &[&[4, 5]], "[heads, tokens, d]");
+    }
+
+    /// Few samples of a prepared network, and inputs that are mostly zero, take other ways to the same numbers.
+    #[test]
+    fn every_way_gives_the_same_numbers() {
+        const INPUTS: usize = 300;
+        let mut net = Builder::default();
+        let x = net.input("x", [INPUTS]);
+        let first = net.layer("first", Linear::new(20), [x]);
+        let other = net.layer("other", Linear::new(33), [x]);
+        let last = net.layer("last", Linear::new(3), [first]);
+        let net = net.build(&[last, other]).expect("a network");
+        let params = net.initial(Seed::root(1));
+        let mut rng = Seed::root(2).rng();
+        let one_hot: Vec<f32> = (0..24 * INPUTS).map(|i| f32::from(i % 7 == 3)).collect();
+        let dense: Vec<f32> = (0..24 * INPUTS).map(|_| rng.normal() as f32).collect();
+        for (inputs, name) in [(one_hot, "one-hot"), (dense, "dense")] {
+            // A product with a matrix of whole rows, as a sum of one term at a time.
+            let exact = |sample: usize, output: usize| {
+                let x = &inputs[sample * INPUTS..][..INPUTS];
+                let weight = &params[output * INPUTS..][..INPUTS];
+                let bias = params[20 * INPUTS + output];
+                x.iter().zip(weight).fold(bias, |sum, (&x, &w)| x.mul_add(w, sum))
+            };
+            let mut all = net.activations(24);
+            net.forward(Level::best(), &params[..], &[&inputs], 24, &mut all);
+            for (at, &y) in all.get(first).iter().enumerate() {
+                assert_eq!(y, exact(at / 20, at % 20), "{name}");
+            }
+            let turned = net.prepare(Level::best(), &params);
+            for (sample, x) in inputs.chunks_exact(INPUTS).enumerate() {
+                let mut one = net.activations(1);
+                net.forward(Level::best(), (&params[..], &turned), &[x], 1, &mut one);
+                assert_eq!(one.get(last), &all.get(last)[sample * 3..][..3], "{name}");
+                assert_eq!(one.get(other), &all.get(other)[sample * 33..][..33], "{name}");
+            }
+            // The gradient of all samples is the sum of that of each, in their order.
+            let (mut whole, mut sum) = (vec![0.0; net.params()], vec![0.0; net.params()]);
+            all.clear_gradients();
+            for (i, d) in all.gradient_mut(other).iter_mut().enumerate() {
+                *d = (i % 5) as f32 - 1.5;
+            }
+            net.backward(Level::best(), &params, &mut all, &mut whole);
+            for (sample, x) in inputs.chunks_exact(INPUTS).enumerate() {
+                let mut one = net.activations(1);
+                net.forward(Level::best(), &params[..], &[x], 1, &mut one);
+                one.clear_gradients();
+                for (i, d) in one.gradient_mut(other).iter_mut().enumerate() {
+                    *d = ((sample * 33 + i) % 5) as f32 - 1.5;
+                }
+                net.backward(Level::best(), &params, &mut one, &mut sum);
+            }
+            assert_eq!(whole, sum, "{name}");
+        }
     }
 }
