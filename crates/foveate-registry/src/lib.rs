@@ -4,6 +4,7 @@
 //! * [`AGENTS`]: agents, each an [`AgentDescriptor`] in the file of its paper.
 //! * [`SHIFTS`]: distribution shifts of a world's observations and actions.
 //! * [`PRESETS`]: training configurations, each for certain worlds.
+//! * [`EXPERIMENTS`]: published experiments that can be repeated.
 //!
 //! The command line, tables, completions, the lab and the contract tests read these lists. To add an entry,
 //! add a file or folder and one line here; a program that uses Foveate as a library adds its own entries with
@@ -14,6 +15,7 @@
 mod ant;
 mod atari;
 pub mod control;
+mod experiments;
 mod given;
 pub mod gymnasium;
 mod mjcf;
@@ -30,6 +32,7 @@ use foveate_envs::shift::{Plan, Shifted};
 use foveate_envs::wrap::{Wrapped, Wrappers};
 use foveate_envs::{car_racing, cartpole_swingup, digits, minigrid};
 
+pub use experiments::{EXPERIMENTS, ExperimentText, PAPERS};
 pub use foveate_agents::registry::{AGENTS, AgentDescriptor};
 pub use foveate_envs::registry::{ReferenceScores, WorldDescriptor, WorldError};
 pub use foveate_envs::shift::SHIFTS;

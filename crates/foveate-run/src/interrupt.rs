@@ -65,9 +65,39 @@ pub fn supervised<T: Send>(
     })
 }
 
+/// Runs `job` on this thread; when it takes longer than `limit`, `stop` is set.
+pub fn within<T>(limit: Duration, stop: &Stop, job: impl FnOnce() -> T) -> T {
+    thread::scope(|scope| {
+        let (open, closed) = mpsc::channel::<()>();
+        scope.spawn(move || {
+            if closed.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                stop.ask();
+                compiler::stop();
+            }
+        });
+        let result = job();
+        drop(open);
+        result
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_job_that_takes_too_long_is_asked_to_stop() {
+        let stop = Stop::default();
+        assert_eq!(within(Duration::from_mins(1), &stop, || 7), 7);
+        assert!(!stop.asked());
+        let waits = || {
+            while !stop.asked() {
+                thread::sleep(Duration::from_millis(1));
+            }
+            8
+        };
+        assert_eq!(within(Duration::from_millis(2), &stop, waits), 8);
+    }
 
     #[test]
     fn a_job_is_asked_to_stop_and_its_result_is_kept() {

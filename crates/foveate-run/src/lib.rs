@@ -35,6 +35,7 @@ pub mod pictures;
 mod pool;
 pub mod progress;
 pub mod replay;
+pub mod reproduce;
 pub mod run_name;
 pub mod stress;
 pub mod suggest;

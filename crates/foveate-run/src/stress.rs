@@ -7,7 +7,7 @@
 //! stopped run can be continued.
 
 mod conditions;
-mod keep;
+pub(crate) mod keep;
 mod looks;
 pub mod plot;
 mod published;

@@ -67,7 +67,7 @@ impl LoadedAgent {
     }
 
     /// An agent with the label of its weights, in the world that its file or the user names.
-    fn of((file, source): (AgentFile, String), world: &World) -> Result<Self, RunError> {
+    pub(crate) fn of((file, source): (AgentFile, String), world: &World) -> Result<Self, RunError> {
         let world = world.request(file.world(&source))?;
         Ok(LoadedAgent { file, source, world })
     }

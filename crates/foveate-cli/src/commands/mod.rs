@@ -12,6 +12,7 @@ mod import;
 mod lab;
 mod list;
 mod replay;
+mod reproduce;
 mod stress;
 mod train;
 mod watch;
@@ -32,6 +33,7 @@ pub(crate) enum Command {
     Explain(explain::Explain),
     Heads(heads::Heads),
     Replay(replay::Replay),
+    Reproduce(reproduce::Reproduce),
     Import(import::Import),
     Lab(lab::Lab),
     List(list::List),
@@ -61,6 +63,7 @@ impl Command {
             Command::Heads(command) => command.run(),
             Command::Import(command) => command.run(),
             Command::Replay(command) => command.run(),
+            Command::Reproduce(command) => command.run(clusters),
             Command::Lab(command) => command.run(),
             Command::List(command) => command.run(),
             Command::Doctor(command) => command.run(),

@@ -96,7 +96,7 @@ impl Train {
     }
 }
 
-fn cluster(address: &str, clusters: Option<&Clusters>) -> anyhow::Result<Box<dyn Cluster>> {
+pub(super) fn cluster(address: &str, clusters: Option<&Clusters>) -> anyhow::Result<Box<dyn Cluster>> {
     let Some(clusters) = clusters else {
         anyhow::bail!(
             "cluster {address}: this program has no engine for clusters; `pip install '.[ray]'` in a clone of Foveate brings a command `foveate` that has"

@@ -44,7 +44,7 @@ fn text(value: &impl Serialize) -> String {
 }
 
 /// Everything that a row depends on, as text.
-pub(super) fn key(
+pub(crate) fn key(
     file: &AgentFile,
     world: &EnvRequest,
     seed: u64,

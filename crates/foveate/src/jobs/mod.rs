@@ -7,6 +7,7 @@
 mod evaluate;
 mod explain;
 mod heads;
+mod reproduce;
 mod stress;
 mod train;
 mod watch;
@@ -14,6 +15,7 @@ mod watch;
 pub use evaluate::Evaluate;
 pub use explain::Explain;
 pub use heads::Heads;
+pub use reproduce::{MakeCluster, Plan, Planned, Reproduce, ReproduceObserver, Reproduced};
 pub use stress::{Stress, world_of};
 pub use train::Train;
 pub use watch::Watch;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use foveate_run::RunError;
 use foveate_run::cluster::Cluster;
 use foveate_run::config::UserSettings;
+use foveate_run::cost::Cost;
 use foveate_run::fit::configure;
 use foveate_run::progress::TrainObserver;
 use foveate_run::train::{self, TrainRequest, TrainResult};
@@ -116,6 +117,15 @@ impl Train {
         let config = configured.config.clone();
         let request = TrainRequest { config, runs: self.runs.clone(), name: self.name.clone() };
         train::run_on(&request, cluster, observer, stop)
+    }
+
+    /// The estimate of its cost; `None` where its world was not measured, or cannot be built.
+    pub fn cost(&self) -> Option<Cost> {
+        let said = UserSettings::read(self.config.as_deref(), &self.sets(), &self.world).ok()?;
+        let config = configure(self.preset.as_deref(), &said).ok()?.config;
+        let tensors =
+            foveate_agents::registry::tensors(&config.agent.name, &config.agent.settings().ok()?).ok()?;
+        Cost::of(&config, &tensors)
     }
 
     /// All keys of the configuration that the settings change.
