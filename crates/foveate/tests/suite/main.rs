@@ -2,3 +2,4 @@
 
 mod examples;
 mod names;
+mod reproduce;
