@@ -1,5 +1,8 @@
 //! Conversion to grey.
 
+use foveate_kernels::Level;
+use foveate_kernels::plain::Plain;
+
 /// A formula for the brightness of a pixel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grey {
@@ -13,6 +16,7 @@ pub enum Grey {
 
 impl Grey {
     /// The brightness of a pixel.
+    #[inline(always)]
     pub fn of(self, [r, g, b]: [u8; 3]) -> u8 {
         match self {
             Grey::Pillow => {
@@ -29,15 +33,42 @@ impl Grey {
 
     /// Writes the brightness of every pixel of `rgb`, `[pixels, 3]`, to `grey`, `[pixels]`.
     pub fn write(self, rgb: &[u8], grey: &mut [u8]) {
-        for (grey, &pixel) in grey.iter_mut().zip(rgb.as_chunks::<3>().0) {
-            *grey = self.of(pixel);
-        }
+        Level::best().run_plain(Write { formula: self, rgb, grey });
     }
 
     /// Takes the colour out of `rgb`, `[pixels, 3]`; all three bytes of a pixel become its brightness.
     pub fn apply(self, rgb: &mut [u8]) {
         for pixel in rgb.as_chunks_mut::<3>().0 {
             *pixel = [self.of(*pixel); 3];
+        }
+    }
+}
+
+struct Write<'a> {
+    formula: Grey,
+    rgb: &'a [u8],
+    grey: &'a mut [u8],
+}
+
+impl Plain for Write<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Write { formula, rgb, grey } = self;
+        let pixels = rgb.as_chunks::<3>().0;
+        // The formula is chosen outside of the loop.
+        macro_rules! with {
+            ($formula:expr) => {
+                for (grey, pixel) in grey.iter_mut().zip(pixels) {
+                    *grey = $formula.of(*pixel);
+                }
+            };
+        }
+        match formula {
+            Grey::Pillow => with!(Grey::Pillow),
+            Grey::Ale => with!(Grey::Ale),
+            Grey::OpenCv => with!(Grey::OpenCv),
         }
     }
 }
