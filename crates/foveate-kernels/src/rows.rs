@@ -88,7 +88,7 @@ impl Turned {
 
     /// Columns of what it was set to: terms of a sum.
     pub const fn terms(&self) -> usize {
-        if self.stride == 0 { 0 } else { self.data.len() / self.stride }
+        if let Some(terms) = self.data.len().checked_div(self.stride) { terms } else { 0 }
     }
 }
 
