@@ -18,6 +18,11 @@
 //! assert_eq!(y, [2.5, 5.5, 4.5, 10.5]);
 //! ```
 
+#![allow(
+    clippy::needless_range_loop,
+    reason = "loops over lanes, not iterators with closures: see `Isa::load_all`"
+)]
+
 use crate::Level;
 use crate::lanes::{Isa, Lanes, Task};
 use crate::plain::Plain;

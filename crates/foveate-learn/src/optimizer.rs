@@ -296,8 +296,8 @@ impl Plain for Norm<'_> {
         let (chunks, rest) = self.0.as_chunks::<8>();
         let mut sums = [0.0; 8];
         for chunk in chunks {
-            for i in 0..8 {
-                sums[i] += f64::from(chunk[i]) * f64::from(chunk[i]);
+            for (sum, &g) in sums.iter_mut().zip(chunk) {
+                *sum += f64::from(g) * f64::from(g);
             }
         }
         let mut last = 0.0;
