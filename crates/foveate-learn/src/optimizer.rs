@@ -1,5 +1,7 @@
 //! Optimisers: Adam and `RMSProp`, gradient clipping and schedules of the learning rate.
 
+#![allow(clippy::inline_always, reason = "compiled anew for every instruction set, see `Plain`")]
+
 use foveate_core::{StateDict, StateError, Tensor, TensorData};
 use foveate_kernels::Level;
 use foveate_kernels::plain::Plain;

@@ -4,6 +4,7 @@
 //! each pass rounded to bytes; weights are whole numbers of 22 binary places. Pillow 13 begins with the columns where the
 //! height shrinks much more than the width; here the rows always come first, as in all versions before.
 
+#![allow(clippy::inline_always, reason = "compiled anew for every instruction set, see `Plain`")]
 #![allow(clippy::needless_range_loop, reason = "loops over lanes compile to vector instructions")]
 
 use foveate_kernels::Level;

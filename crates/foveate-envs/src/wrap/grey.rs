@@ -1,5 +1,7 @@
 //! Conversion to grey.
 
+#![allow(clippy::inline_always, reason = "compiled anew for every instruction set, see `Plain`")]
+
 use foveate_kernels::Level;
 use foveate_kernels::plain::Plain;
 
