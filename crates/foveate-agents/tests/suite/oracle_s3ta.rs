@@ -166,7 +166,7 @@ fn attention(oracle: &mut Oracle, apart: &mut Apart) {
     let net = net.build(&read).expect("it fits");
     let mut acts = net.activations(1);
     let inputs = [&queries, &keys, &values].map(|numbers| single(numbers));
-    net.forward(Level::best(), &[], &inputs.each_ref().map(|x| &x[..]), 1, &mut acts);
+    net.forward(Level::best(), &[][..], &inputs.each_ref().map(|x| &x[..]), 1, &mut acts);
     let what = format!("attention, {source}, {kind}");
     let ours = weights.map_or_else(|| acts.kept(output), |node| acts.get(node));
     apart.close(ours, &maps, 0.0, &format!("{what}, maps"));

@@ -186,7 +186,7 @@ impl Judged {
                 names.push(format!("{}, published", arm.name));
             }
         }
-        let rows: Vec<(&str, Vec<Option<AgentMean>>, Option<AgentMean>)> = experiment
+        let rows: Vec<ConditionRow<'_>> = experiment
             .conditions
             .iter()
             .enumerate()
@@ -205,7 +205,6 @@ impl Judged {
                 (&*condition.name, means, if one { theirs(0) } else { None })
             })
             .collect();
-        let rows: Vec<ConditionRow<'_>> = rows;
         let agents: Vec<&str> = names.iter().map(|name| &**name).collect();
         let head = ConditionsHead {
             title: &title,

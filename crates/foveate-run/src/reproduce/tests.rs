@@ -69,6 +69,9 @@ fn every_experiment_names_what_there_is() {
     }
 }
 
+/// Worlds that need files or programs that a clone does not have.
+const OTHERS: [&str; 6] = ["digits", "quadruped-walls", "take-cover", "ant", "pong", "atari"];
+
 /// The trainings' configurations are complete, and worlds without a program of their own can be built in every row.
 #[test]
 fn what_can_run_natively_is_built() {
@@ -78,8 +81,6 @@ fn what_can_run_natively_is_built() {
         for row in experiment.rows().into_iter().filter(|row| experiment.row_needs(*row).is_none()) {
             let (arm, condition) = (&arms[row.arm], &conditions[row.condition]);
             let world = arm.world.as_ref().unwrap_or(&evaluation.world).clone();
-            // These need files or programs that a clone does not have.
-            const OTHERS: [&str; 6] = ["digits", "quadruped-walls", "take-cover", "ant", "pong", "atari"];
             let elsewhere = OTHERS.contains(&&*world);
             let what = format!("{id}, {}", experiment.row_name(row));
             if let Some(preset) = &arm.preset {
