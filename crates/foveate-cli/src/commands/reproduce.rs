@@ -66,7 +66,7 @@ impl Reproduce {
             plans.push(plan);
         }
         if self.plan {
-            let lines = plans.iter().map(|plan| plan.to_json()).collect::<Vec<_>>();
+            let lines = plans.iter().map(foveate::jobs::Plan::to_json).collect::<Vec<_>>();
             return if self.json { Ok(out::say_json(&json!({ "experiments": lines }))?) } else { Ok(()) };
         }
         let stop = stop_on_ctrl_c()?;
