@@ -22,6 +22,6 @@ pub use foveate_kernels::Level;
 pub use foveate_kernels::elementwise::Function;
 pub use layer::{Backward, Forward, Layer, MAX_INPUTS, Work};
 pub use layers::*;
-pub use network::{Activations, Builder, Network, NetworkError, Node, Prepared, Weights};
+pub use network::{Activations, Builder, Network, NetworkError, NetworkWeights, Node, Prepared};
 pub use optimizer::{Clip, Optimizer, OptimizerConfig};
 pub use unroll::{StateNodes, Unrolled};

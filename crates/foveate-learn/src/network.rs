@@ -300,32 +300,32 @@ pub struct Network {
     outputs: Vec<usize>,
 }
 
-/// Weights of a network, laid out for few samples, see [`Network::prepare`].
+/// NetworkWeights of a network, laid out for few samples, see [`Network::prepare`].
 #[derive(Debug, Clone, Default)]
 pub struct Prepared(Vec<Turned>);
 
 /// The parameters of a network.
 #[derive(Debug, Clone, Copy)]
-pub struct Weights<'a> {
+pub struct NetworkWeights<'a> {
     params: &'a [f32],
     prepared: Option<&'a Prepared>,
 }
 
-impl<'a> From<&'a [f32]> for Weights<'a> {
+impl<'a> From<&'a [f32]> for NetworkWeights<'a> {
     fn from(params: &'a [f32]) -> Self {
-        Weights { params, prepared: None }
+        NetworkWeights { params, prepared: None }
     }
 }
 
-impl<'a> From<&'a Vec<f32>> for Weights<'a> {
+impl<'a> From<&'a Vec<f32>> for NetworkWeights<'a> {
     fn from(params: &'a Vec<f32>) -> Self {
-        Weights { params, prepared: None }
+        NetworkWeights { params, prepared: None }
     }
 }
 
-impl<'a> From<(&'a [f32], &'a Prepared)> for Weights<'a> {
+impl<'a> From<(&'a [f32], &'a Prepared)> for NetworkWeights<'a> {
     fn from((params, prepared): (&'a [f32], &'a Prepared)) -> Self {
-        Weights { params, prepared: Some(prepared) }
+        NetworkWeights { params, prepared: Some(prepared) }
     }
 }
 
@@ -547,7 +547,7 @@ impl Network {
     pub fn forward<'a>(
         &self,
         level: Level,
-        weights: impl Into<Weights<'a>>,
+        weights: impl Into<NetworkWeights<'a>>,
         inputs: &[&[f32]],
         batch: usize,
         acts: &mut Activations,
@@ -558,7 +558,7 @@ impl Network {
     fn forward_of(
         &self,
         level: Level,
-        Weights { params, prepared }: Weights<'_>,
+        NetworkWeights { params, prepared }: NetworkWeights<'_>,
         inputs: &[&[f32]],
         batch: usize,
         acts: &mut Activations,
