@@ -300,7 +300,7 @@ pub struct Network {
     outputs: Vec<usize>,
 }
 
-/// NetworkWeights of a network, laid out for few samples, see [`Network::prepare`].
+/// The weights of a network, laid out for few samples, see [`Network::prepare`].
 #[derive(Debug, Clone, Default)]
 pub struct Prepared(Vec<Turned>);
 
