@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use foveate_core::{PolicyError, TensorShape};
+use foveate_kernels::elementwise::all_finite;
 use foveate_kernels::lstm::CellWeights;
 use foveate_kernels::project::Linear;
 
@@ -102,11 +103,7 @@ impl Params {
     /// When the count is wrong or a value is not finite; nothing is replaced then.
     pub fn set(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
         check_count(&self.tensors, flat)?;
-        // In parts of equal size, which compile to vector instructions.
-        let finite = flat.as_chunks::<64>();
-        if !finite.0.iter().all(|part| part.iter().fold(true, |all, v| all & v.is_finite()))
-            || !finite.1.iter().all(|v| v.is_finite())
-        {
+        if !all_finite(flat) {
             let index = flat.iter().position(|v| !v.is_finite()).unwrap_or_default();
             let tensor = self.starts.partition_point(|&start| start <= index) - 1;
             let tensor = self.tensors[tensor].name.clone();

@@ -99,6 +99,8 @@ names! {
         Variant = "variant",
         /// Whether evaluations write videos: `off`.
         Videos = "videos",
+        /// The weights that act: a file or a folder.
+        Weights = "weights",
         /// Threads that run episodes.
         Workers = "workers",
         /// The world, by name.

@@ -353,6 +353,14 @@ fn dot_of<I: Isa>(isa: I, a: &[f32], b: &[f32]) -> f32 {
     isa.load16(&a.0).mul_add(isa.load16(&b.0), sum).sum()
 }
 
+/// Returns whether every number is finite.
+pub fn all_finite(xs: &[f32]) -> bool {
+    // In parts of equal size, which compile to vector instructions.
+    let (parts, rest) = xs.as_chunks::<64>();
+    parts.iter().all(|part| part.iter().fold(true, |all, x| all & x.is_finite()))
+        && rest.iter().all(|x| x.is_finite())
+}
+
 /// `y += x`.
 ///
 /// # Panics

@@ -11,6 +11,9 @@ use foveate_kernels::rows::{Rows, Turned};
 /// Most inputs that a layer may have.
 pub const MAX_INPUTS: usize = 4;
 
+/// Most rows that are multiplied one by one with a prepared weight.
+pub(crate) const FEW: usize = 8;
+
 /// A differentiable function of a few tensors, with parameters.
 ///
 /// A layer is a description without state. All numbers lie in the buffers of an [`Activations`](crate::Activations);

@@ -7,7 +7,7 @@ use foveate_kernels::Level;
 use foveate_kernels::elementwise::Function;
 use foveate_kernels::rows::{Rows, Turned};
 
-use crate::layer::{Backward, Forward, Layer, MAX_INPUTS, Work, len_of};
+use crate::layer::{Backward, FEW, Forward, Layer, MAX_INPUTS, Work, len_of};
 
 /// Most numbers that one tensor of one sample may have.
 const MAX_LEN: usize = 1 << 28;
@@ -578,7 +578,7 @@ impl Network {
                     let to = &mut values[i][..len];
                     // An input that is read without its zeros need not be copied.
                     rows[i].1 = entry.terms > 0 && {
-                        let most = if prepared.is_some() { len } else { len / 4 };
+                        let most = if prepared.is_some() && batch <= FEW { len } else { len / 4 };
                         rows[i].0.set_within(level, input, entry.terms, most)
                     };
                     if !rows[i].1 {

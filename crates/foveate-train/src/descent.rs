@@ -2,6 +2,7 @@
 
 use foveate_core::{LearnError, Model, Seed, StateDict, StateReader, Tensor};
 use foveate_evolve::first_out_of_range;
+use foveate_kernels::elementwise::all_finite;
 use foveate_learn::{Clip, Optimizer, OptimizerConfig, optimizer};
 
 /// Weights, and the optimiser that moves them against gradients.
@@ -331,14 +332,6 @@ pub(crate) fn f32s(saved: StateReader<'_>, name: &str, due: usize) -> Result<Vec
         return Err(LearnError::BadState { why });
     }
     Ok(numbers.to_vec())
-}
-
-/// Returns whether every number is finite.
-fn all_finite(numbers: &[f32]) -> bool {
-    // In parts of equal size, which compile to vector instructions.
-    let (parts, rest) = numbers.as_chunks::<64>();
-    parts.iter().all(|part| part.iter().fold(true, |all, x| all & x.is_finite()))
-        && rest.iter().all(|x| x.is_finite())
 }
 
 /// The weights in single precision. Adding 0 makes a negative zero positive.

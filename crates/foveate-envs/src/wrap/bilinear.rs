@@ -5,7 +5,6 @@
 //! height shrinks much more than the width; here the rows always come first, as in all versions before.
 
 #![allow(clippy::inline_always, reason = "compiled anew for every instruction set, see `Plain`")]
-#![allow(clippy::needless_range_loop, reason = "loops over lanes compile to vector instructions")]
 
 use foveate_kernels::Level;
 use foveate_kernels::plain::Plain;
@@ -179,26 +178,17 @@ impl Plain for Columns<'_> {
         for (target, out) in out.chunks_exact_mut(row).enumerate() {
             let (first, count) = spans[target];
             let weights = &table[target * most..][..count];
-            let mut begin = 0;
-            while begin < row {
-                let wide = LANES.min(row - begin);
+            for (piece, out) in out.chunks_mut(LANES).enumerate() {
                 let mut sums = [1 << (PLACES - 1); LANES];
                 for (y, &weight) in weights.iter().enumerate() {
-                    let from = &rgb[(first + y) * row + begin..][..wide];
-                    if let Ok(from) = <&[u8; LANES]>::try_from(from) {
-                        for i in 0..LANES {
-                            sums[i] += from[i] as i32 * weight;
-                        }
-                    } else {
-                        for i in 0..wide {
-                            sums[i] += from[i] as i32 * weight;
-                        }
+                    let from = &rgb[(first + y) * row + piece * LANES..][..out.len()];
+                    for (sum, &x) in sums.iter_mut().zip(from) {
+                        *sum += i32::from(x) * weight;
                     }
                 }
-                for i in 0..wide {
-                    out[begin + i] = byte(sums[i]);
+                for (out, &sum) in out.iter_mut().zip(&sums) {
+                    *out = byte(sum);
                 }
-                begin += wide;
             }
         }
     }

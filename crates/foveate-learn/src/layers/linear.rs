@@ -6,7 +6,7 @@ use foveate_kernels::elementwise::add_rows;
 use foveate_kernels::gemm::{Axis, View};
 use foveate_kernels::rows::Turned;
 
-use crate::layer::{Backward, Forward, Layer, len_of, one, tensor};
+use crate::layer::{Backward, FEW, Forward, Layer, len_of, one, tensor};
 
 /// y = W x + b over the last axis: `[…, inputs]` to `[…, outputs]`.
 ///
@@ -20,9 +20,6 @@ pub struct Linear {
     bias: bool,
     heads: Heads,
 }
-
-/// Most rows that are multiplied one by one with a prepared weight.
-const FEW: usize = 8;
 
 /// Which side of a [`Linear`] is in heads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,17 +120,20 @@ impl Layer for Linear {
         match self.sizes(shapes) {
             None => {
                 let rows = output.len() / n;
-                if let (Some(known), Some(turned)) = (known, turned) {
-                    known.product(level, turned, bias, output);
-                } else if let Some(known) = known {
-                    let own = work.turned();
-                    own.set(level, weight, n, k);
-                    known.product(level, own, bias, output);
-                } else if let Some(turned) = turned.filter(|_| rows <= FEW) {
-                    work.rows(level, inputs[0], k).product(level, turned, bias, output);
-                } else {
-                    let x = View::new(inputs[0], rows, k);
-                    work.gemm.product_at(level, x, whole, bias, output, Axis::every(rows, n));
+                match (known, turned) {
+                    (Some(known), Some(turned)) => known.product(level, turned, bias, output),
+                    (Some(known), None) => {
+                        let own = work.turned();
+                        own.set(level, weight, n, k);
+                        known.product(level, own, bias, output);
+                    }
+                    (None, Some(turned)) if rows <= FEW => {
+                        work.rows(level, inputs[0], k).product(level, turned, bias, output);
+                    }
+                    _ => {
+                        let x = View::new(inputs[0], rows, k);
+                        work.gemm.product_at(level, x, whole, bias, output, Axis::every(rows, n));
+                    }
                 }
             }
             Some(sizes @ [heads, tokens, d]) if self.heads != Heads::Input => {

@@ -43,8 +43,9 @@ pub struct Experiment {
     /// What is drawn.
     #[serde(default)]
     pub figure: FigureKind,
-    /// CPU hours of everything on the machine that the repository is measured on.
-    pub cpu_hours: f64,
+    /// CPU hours of everything, where they do not follow from arms and episodes; see [`Experiment::cpu_hours`].
+    #[serde(rename = "cpu-hours")]
+    pub whole_cpu_hours: Option<f64>,
 }
 
 /// How the published agents were made.
@@ -372,6 +373,15 @@ impl Experiment {
         }
         let unknown = self.order.iter().find(|name| !rows.iter().any(|row| self.row_name(*row) == **name));
         unknown.map(|name| format!("order names {name:?}, which is no row"))
+    }
+
+    /// CPU hours of everything on the machine that the repository is measured on: trainings, for each of their seeds, and episodes.
+    pub fn cpu_hours(&self) -> f64 {
+        let seeds = |arm: &Arm| if arm.preset.is_some() { self.seeds.len() as f64 } else { 1.0 };
+        let trainings: f64 = self.arms.iter().map(|arm| arm.cpu_hours.unwrap_or(0.0) * seeds(arm)).sum();
+        let evaluations: f64 = self.rows().iter().map(|row| seeds(&self.arms[row.arm])).sum();
+        let episodes = evaluations * self.evaluation.episodes as f64;
+        self.whole_cpu_hours.unwrap_or(trainings + episodes * self.evaluation.cpu_seconds / 3600.0)
     }
 
     /// The paper that it is of: the first part of its name.

@@ -151,7 +151,7 @@ impl Judged {
             "verdict": self.has_run().then(|| self.verdict.words()),
             "trained": trained,
             "date": self.date(),
-            "cpu_hours": experiment.cpu_hours,
+            "cpu_hours": experiment.cpu_hours(),
             "needs": experiment.cannot_run(),
         })
     }

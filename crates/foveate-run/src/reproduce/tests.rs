@@ -41,7 +41,13 @@ fn every_file_is_in_the_list() {
 fn every_experiment_names_what_there_is() {
     for experiment in all() {
         let Experiment { id, arms, conditions, evaluation, .. } = &experiment;
-        assert!(!experiment.title.is_empty() && experiment.cpu_hours >= 0.0, "{id}");
+        assert!(!experiment.title.is_empty() && experiment.cpu_hours() >= 0.0, "{id}");
+        for row in experiment.rows() {
+            // A rule that everybody passes says nothing.
+            let lowest = if evaluation.measure == Measure::Return { f64::NEG_INFINITY } else { 0.0 };
+            let says = !matches!(experiment.rule(row), Some(Rule::AtLeast(least)) if least <= lowest);
+            assert!(says, "{id}: {}", experiment.row_name(row));
+        }
         assert!(experiment.cannot_run().is_some() || !experiment.rows().is_empty(), "{id} has no rows");
         let names: BTreeSet<String> = experiment.rows().iter().map(|row| experiment.row_name(*row)).collect();
         assert_eq!(names.len(), experiment.rows().len(), "{id}: two rows of one name");
@@ -233,4 +239,18 @@ fn documents_get_the_numbers_of_the_results() {
     let written = of(&format!("a\n<!-- result {} -->\nold\n<!-- /result -->\nb\n", file.id)).expect("closed");
     assert!(written.contains("| row | trained | weights |") && !written.contains("old"), "{written}");
     assert_eq!(of(&written).as_ref(), Ok(&written), "once more changes nothing");
+}
+
+#[test]
+fn a_cost_is_that_of_all_trainings_and_episodes() {
+    // Two arms with two seeds each, two episodes of a tenth of a second.
+    let toy = toy_with("cpu-hours = 0.1", "").expect("right");
+    assert!((toy.cpu_hours() * 3600.0 - 0.8).abs() < 1e-9, "{}", toy.cpu_hours());
+    let trained: Experiment = {
+        let text = TOY.replace("cpu-hours = 0.1", "").replace("name = \"b\"", "name = \"b\"\ncpu-hours = 3");
+        Experiment::parse("attention-agent/toy", &text).expect("right")
+    };
+    assert!((trained.cpu_hours() - 6.0 - 0.8 / 3600.0).abs() < 1e-9, "{}", trained.cpu_hours());
+    let own = toy_with("cpu-hours = 0.1", "cpu-hours = 7.5").expect("right");
+    assert_eq!(own.cpu_hours(), 7.5);
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use foveate_core::EvaluateError;
+use foveate_core::hint::Setting;
 use foveate_registry::{EXPERIMENTS, PAPERS};
 use foveate_run::RunError;
 use foveate_run::cluster::Cluster;
@@ -242,7 +243,7 @@ impl Reproduce {
                         _ => "–".into(),
                     },
                     judged.date().unwrap_or("–").to_owned(),
-                    duration(judged.experiment.cpu_hours * 3600.0),
+                    duration(judged.experiment.cpu_hours() * 3600.0),
                 ]);
             }
             let widths: [usize; 7] =
@@ -408,7 +409,7 @@ impl Work<'_> {
                     "{}: its published weights are missing; get {} and name the file or its folder with {}",
                     arm.name,
                     arm.files.first().map_or("", |name| name),
-                    WEIGHTS
+                    Setting::Weights
                 )),
             }
         }
@@ -500,10 +501,11 @@ impl Work<'_> {
         let (found, wanted) = (loaded.file.params().len(), arm.weights);
         if wanted.is_some_and(|wanted| wanted != found) {
             let why = format!(
-                "{}: it holds {found} weights, those of {} are {}; name their file or folder with {WEIGHTS}",
+                "{}: it holds {found} weights, those of {} are {}; name their file or folder with {}",
                 path.display(),
                 arm.name,
-                wanted.unwrap_or_default()
+                wanted.unwrap_or_default(),
+                Setting::Weights
             );
             return Err(RunError::BadRequest { why });
         }
@@ -631,6 +633,3 @@ impl Work<'_> {
         Ok(measured)
     }
 }
-
-/// The setting that names published weights.
-const WEIGHTS: &str = "the setting weights";
