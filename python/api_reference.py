@@ -17,6 +17,8 @@ MODULES = {
     "ray": "Clusters",
     "errors": "Errors",
 }
+#: The last keywords of many functions, in full of the first of them.
+LAST = ["picture", "variant", "shifts", "options", "trust", "progress", "callback"]
 HEAD = """# Reference of the package for Python
 
 Written from the package's sources (`python/api_reference.py`); [python.md](python.md) introduces it.
@@ -35,6 +37,9 @@ def signature(node, name):
     """A call as the sources declare it, one argument a line where it is long."""
     args = ast.unparse(node.args)
     parts = [part for part in split(args) if part not in ("self", "cls")]
+    names = [part.partition(":")[0] for part in parts]
+    if name != "evaluate" and names[-len(LAST):] == LAST:
+        parts[-len(LAST):] = [", ".join(f"{name}=..." for name in LAST)]
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     line = f"{name}({', '.join(parts)}){returns}"
     return line if len(line) <= 100 else f"{name}(\n" + "".join(f"    {part},\n" for part in parts) + f"){returns}"

@@ -92,6 +92,15 @@ pub(crate) fn array<'py, T: Element + Copy>(
 /// # Errors
 /// `TypeError` when they are no real numbers.
 pub(crate) fn numbers(given: &Bound<'_, PyAny>, numbers: &mut Vec<f64>) -> PyResult<Vec<usize>> {
+    numbers_of(given, "an action", numbers)
+}
+
+/// The same; `what` it is stands in the error.
+pub(crate) fn numbers_of(
+    given: &Bound<'_, PyAny>,
+    what: &str,
+    numbers: &mut Vec<f64>,
+) -> PyResult<Vec<usize>> {
     if let Ok(array) = given.cast::<PyArrayDyn<f32>>()
         && array.is_c_contiguous()
         && let Ok(values) = array.try_readonly()?.as_slice()
@@ -103,7 +112,7 @@ pub(crate) fn numbers(given: &Bound<'_, PyAny>, numbers: &mut Vec<f64>) -> PyRes
     let array = match given.cast::<PyArrayDyn<f64>>() {
         Ok(array) if array.is_c_contiguous() => array,
         _ => {
-            converted = given.py().import("foveate._arrays")?.getattr("numbers")?.call1((given,))?;
+            converted = given.py().import("foveate._arrays")?.getattr("numbers")?.call1((given, what))?;
             converted.cast::<PyArrayDyn<f64>>()?
         }
     };

@@ -8,21 +8,22 @@ use foveate::core::EnvSpec;
 use foveate::jobs::{Evaluate, Explain, Stress, Train, Watch};
 use foveate::run::RunError;
 use foveate::run::cluster::Cluster;
+use foveate::run::explain::AskedTwice;
 use foveate::run::interrupt::supervised;
 use foveate::run::stress::{Progress, plot};
 use foveate::run::train::{ResumeRequest, resume_on};
 use foveate::run::trust::FileWorld;
-use foveate::run::workers::Stop;
 use foveate::run::worlds;
-use foveate::{LoadedAgent, Player, WORLDS, WorldSpec};
+use foveate::{EnvRequest, LoadedAgent, Player, Stop, WORLDS, WorldSpec};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::agent::{Agent, PythonPolicy, Raised};
+use crate::agent::Agent;
 use crate::cluster::PythonCluster;
 use crate::errors::{Kind, caught, of_run, raised};
 use crate::given::Given;
+use crate::policy::{Functions, PythonPolicy, Raised, StateHooks};
 use crate::tell::{Events, OfTraining};
 
 /// How often Python's signals are looked at.
@@ -75,26 +76,75 @@ fn take(slot: &Raised) -> Option<PyErr> {
     slot.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-/// A policy of Python: action, attention, begin of an episode, name.
-type Functions = (Py<PyAny>, Option<Py<PyAny>>, Option<Py<PyAny>>, String);
+/// A policy of Python: action, attention, begin of an episode, reading and setting its state, whether its scores are logits, name.
+type OwnPolicy = (Py<PyAny>, Option<Py<PyAny>>, Option<Py<PyAny>>, Option<StateHooks>, bool, String);
 
-/// Who acts, and what its functions raise. `who` is an [`Agent`], or a tuple of functions: action, attention or `None`, begin of an
-/// episode or `None`, name.
-fn player(py: Python<'_>, who: &Bound<'_, PyAny>, asked: &WorldSpec) -> PyResult<(Player, Option<Raised>)> {
-    if let Ok(agent) = who.cast::<Agent>() {
-        let LoadedAgent { file, source, world } = agent.get().loaded.clone();
-        let world = FileWorld::new(world, &*source).accept(asked).map_err(|error| of_run(py, &error))?;
-        return Ok((LoadedAgent { file, source, world }.into(), None));
+/// Who acts.
+enum Actor {
+    /// An [`Agent`].
+    File(Player),
+    /// Functions of Python.
+    Own(Box<OwnActor>),
+}
+
+/// Functions of Python in a world.
+struct OwnActor {
+    name: String,
+    policy: PythonPolicy,
+    world: EnvRequest,
+    /// What they raise.
+    raised: Raised,
+}
+
+impl Actor {
+    /// `who` is an [`Agent`], or a tuple of functions, see [`OwnPolicy`].
+    fn of(py: Python<'_>, who: &Bound<'_, PyAny>, asked: &WorldSpec) -> PyResult<Self> {
+        if let Ok(agent) = who.cast::<Agent>() {
+            let LoadedAgent { file, source, world } = agent.get().loaded.clone();
+            let world = FileWorld::new(world, &*source).accept(asked).map_err(|error| of_run(py, &error))?;
+            return Ok(Actor::File(LoadedAgent { file, source, world }.into()));
+        }
+        let (act, attend, begin, state, logits, name): OwnPolicy =
+            who.extract().map_err(|_| PyTypeError::new_err("neither an agent nor functions of a policy"))?;
+        let world = asked.request();
+        let spec: EnvSpec =
+            caught(py, || py.detach(|| worlds::shape(&world)))?.map_err(|error| of_run(py, &error))?;
+        let sensors = WORLDS.get(&spec.id).map_or(&[][..], |world| world.sensors);
+        let raised = Raised::default();
+        let functions = Functions { act, attend, begin, state, logits };
+        let policy = PythonPolicy::new(functions, &spec, sensors, Arc::clone(&raised));
+        Ok(Actor::Own(Box::new(OwnActor { name, policy, world, raised })))
     }
-    let (act, attend, begin, name): Functions =
-        who.extract().map_err(|_| PyTypeError::new_err("neither an agent nor functions of a policy"))?;
-    let world = asked.request();
-    let spec: EnvSpec =
-        caught(py, || py.detach(|| worlds::shape(&world)))?.map_err(|error| of_run(py, &error))?;
-    let sensors = WORLDS.get(&spec.id).map_or(&[][..], |world| world.sensors);
-    let slot = Raised::default();
-    let policy = PythonPolicy::new(act, attend, begin, &spec, sensors, Arc::clone(&slot));
-    Ok((Player::own(name, Box::new(policy), world), Some(slot)))
+
+    fn raised(&self) -> Option<Raised> {
+        match self {
+            Actor::File(_) => None,
+            Actor::Own(own) => Some(Arc::clone(&own.raised)),
+        }
+    }
+
+    /// The same for a job that asks nothing but the actions of its episodes.
+    fn player(self) -> Player {
+        match self {
+            Actor::File(player) => player,
+            Actor::Own(own) => Player::own(own.name, Box::new(own.policy), own.world),
+        }
+    }
+
+    /// The same for a report: functions are asked the same questions twice, and keep their answers if these are the same.
+    fn asked(self, job: &Explain, stop: &Stop) -> Result<Player, RunError> {
+        let own = match self {
+            Actor::File(player) => return Ok(player),
+            Actor::Own(own) => own,
+        };
+        let OwnActor { name, policy, world, .. } = *own;
+        let env = worlds::make(world.clone())?;
+        let twice = AskedTwice::of(&*env, &policy, job.seed, job.max_steps, &|| stop.asked())?;
+        let policy = if twice.is_steady() { policy.keeping_answers() } else { policy };
+        let mut player = Player::own(name, Box::new(policy), world);
+        player.asked = Some(twice);
+        Ok(player)
+    }
 }
 
 fn as_text(py: Python<'_>, value: &impl serde::Serialize) -> PyResult<String> {
@@ -109,7 +159,8 @@ pub(crate) fn evaluate(
     job: Given<Evaluate>,
     listener: Listener,
 ) -> PyResult<String> {
-    let (player, raised) = player(py, who, &job.0.world)?;
+    let actor = Actor::of(py, who, &job.0.world)?;
+    let (raised, player) = (actor.raised(), actor.player());
     let report = run(py, raised.as_slice(), listener.as_ref(), |stop, events| {
         events.count(stop);
         job.0.run(&player, stop)
@@ -128,7 +179,8 @@ pub(crate) fn stress(
 ) -> PyResult<(String, String, String, Option<String>)> {
     let (mut players, mut raised_by) = (vec![], vec![]);
     for who in &who {
-        let (player, raised) = player(py, who, &job.0.world)?;
+        let actor = Actor::of(py, who, &job.0.world)?;
+    let (raised, player) = (actor.raised(), actor.player());
         players.push(player);
         raised_by.extend(raised);
     }
@@ -156,9 +208,11 @@ pub(crate) fn explain(
     job: Given<Explain>,
     listener: Listener,
 ) -> PyResult<String> {
-    let (player, raised) = player(py, who, &job.0.world)?;
+    let actor = Actor::of(py, who, &job.0.world)?;
+    let raised = actor.raised();
     let report = run(py, raised.as_slice(), listener.as_ref(), |stop, events| {
         events.count(stop);
+        let player = actor.asked(&job.0, stop)?;
         job.0.run(&player, stop, &mut |now| {
             events.add_timed(json!({ "event": "phase", "phase": now.what, "done": now.done }));
         })
@@ -174,7 +228,8 @@ pub(crate) fn watch(
     job: Given<Watch>,
     listener: Listener,
 ) -> PyResult<(usize, usize, f64, bool)> {
-    let (player, raised) = player(py, who, &job.0.world)?;
+    let actor = Actor::of(py, who, &job.0.world)?;
+    let (raised, player) = (actor.raised(), actor.player());
     let report = run(py, raised.as_slice(), listener.as_ref(), |stop, events| {
         events.count(stop);
         job.0.run(&player, stop, &mut |frames| {

@@ -9,6 +9,7 @@ mod cluster;
 mod errors;
 mod given;
 mod jobs;
+mod policy;
 mod strategy;
 mod tell;
 mod words;

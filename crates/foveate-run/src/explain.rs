@@ -22,7 +22,7 @@ use std::path::Path;
 use foveate_core::hint::{Setting, Task};
 use foveate_core::{Agent, Env};
 pub use foveate_explain::study::{
-    ANALYSES, Analysis, CellEdits, Compared, Comparison, Covers, Finding, HEADS, Heads, Progress, Report,
+    ANALYSES, Analysis, AskedTwice, CellEdits, Compared, Comparison, Covers, Finding, HEADS, Heads, Progress, Report,
     ReportHead, SensorEffects, Swaps, UNTRAINED,
 };
 use foveate_explain::study::{
@@ -59,6 +59,8 @@ pub struct ExplainRequest<'a> {
     pub untrained: usize,
     /// Steps after which an episode is truncated; `None` for the world's own limit.
     pub max_steps: Option<usize>,
+    /// Of a function of the calling program: whether it gave the same answers twice. `None` of an agent of a file.
+    pub twice: Option<AskedTwice>,
     /// Threads; 0 for as many as there are cores.
     pub workers: usize,
     /// The output folder; an older report there is replaced.
@@ -85,7 +87,7 @@ pub fn run(
     stop: &Stop,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, RunError> {
-    if !has_attention(request.env, request.agent, request.seed) {
+    if request.twice.is_none() && !has_attention(request.env, request.agent, request.seed) {
         return Err(RunError::BadRequest {
             why: format!(
                 "{}: this agent has no attention, so there is nothing to explain about where it looks; {} and {} show what it does",
@@ -96,7 +98,8 @@ pub fn run(
         });
     }
     let workers = check(request)?;
-    let (what, kind) = (study_request(request), StudyKind::of(request.env, request.agent, request.seed));
+    let what = study_request(request);
+    let kind = StudyKind::of(&what);
     written("explain", request, workers, &kind.cost(&what), stop, progress, |scheduler, progress| {
         study(kind, &what, scheduler, progress)
     })
@@ -150,6 +153,7 @@ fn study_request<'a>(request: &ExplainRequest<'a>) -> StudyRequest<'a> {
         max_steps: request.max_steps,
         dimensions,
         sensors: request.sensors.iter().map(ToString::to_string).collect(),
+        twice: request.twice,
     }
 }
 

@@ -7,6 +7,7 @@ use foveate_core::{Agent, Env};
 use foveate_envs::registry::EnvRequest;
 use foveate_run::RunError;
 use foveate_run::evaluate::Labels;
+use foveate_run::explain::AskedTwice;
 use foveate_run::fit;
 use foveate_run::stress::{Contender, Tested};
 use foveate_run::trust::WorldSpec;
@@ -25,6 +26,8 @@ pub struct Player {
     pub source: String,
     /// The world.
     pub world: EnvRequest,
+    /// Of an agent of the calling program: what is known of it for reports.
+    pub asked: Option<AskedTwice>,
     /// A world that was built to see what fits it.
     built: World,
 }
@@ -60,11 +63,12 @@ impl Player {
         Ok(players)
     }
 
-    /// An agent of the calling program, with its name.
+    /// An agent of the calling program, with its name. Reports need [`Player::asked`].
     pub fn own(name: impl Into<String>, agent: Box<dyn Agent>, world: EnvRequest) -> Self {
         let name = name.into();
         let tested = Tested::Own(Arc::new(Mutex::new(agent)));
-        Player { source: name.clone(), name, tested, world, built: World::new(WorldSpec::default()) }
+        let source = name.clone();
+        Player { source, name, tested, world, asked: None, built: World::new(WorldSpec::default()) }
     }
 
     /// Sets on how many threads an agent of a file works on one picture; results stay the same.
@@ -109,6 +113,6 @@ impl Player {
 impl From<LoadedAgent> for Player {
     fn from(LoadedAgent { file, source, world }: LoadedAgent) -> Self {
         let built = World::new(WorldSpec::default());
-        Player { name: source.clone(), tested: Tested::File(file), source, world, built }
+        Player { name: source.clone(), tested: Tested::File(file), source, world, asked: None, built }
     }
 }

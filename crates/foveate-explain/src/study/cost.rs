@@ -52,7 +52,7 @@ pub struct StudyCost {
 }
 
 /// The part that makes a film.
-const FILMING: &str = "playing and filming";
+pub(super) const FILMING: &str = "playing and filming";
 
 /// Length assumed of episodes without a limit.
 const LONG: usize = 1000;
@@ -140,6 +140,13 @@ impl StudyCost {
         let mut cost = StudyCost::new(request.env, request.max_steps);
         let words = format!("{} to play", cost.episodes(request.episodes));
         cost.add_swaps(request, Some(words));
+        cost
+    }
+
+    /// Of a report about a function of the calling program.
+    pub fn of_functions(request: &StudyRequest<'_>) -> Self {
+        let mut cost = StudyCost::of_swaps(request);
+        cost.add(FILMING, "1 to film".into(), 1, 1.0 + FILM, 0.0);
         cost
     }
 

@@ -10,6 +10,7 @@ mod conditions;
 mod cost;
 mod film;
 mod finding;
+mod functions;
 mod head;
 mod heads;
 mod means;
@@ -22,6 +23,7 @@ mod saved_decision;
 mod seen;
 mod sensors;
 mod swaps;
+mod twice;
 mod words;
 
 use std::sync::{Mutex, PoisonError};
@@ -30,6 +32,7 @@ use foveate_core::{ActContext, Agent, Env, EnvError, EvaluateError, Labels, epis
 use foveate_film::FilmError;
 
 pub use analyses::ANALYSES;
+pub use analyses::asked::{AskedFunction, FunctionAsked};
 pub use analyses::cell_edits::{CellEdits, CellMethod, Contrast, EditFinding};
 pub use analyses::covers::{Claim, Cost, Covers, Drive, Intervention, Method};
 pub use analyses::edited_worlds::{EditedEpisodes, EditedWorlds};
@@ -54,6 +57,7 @@ pub use swaps::{
     Compared, Comparison, EffectMeter, Order, Randomised, Regret, SwapReport, UNTRAINED, Untrained,
     VerdictLine, study_swaps,
 };
+pub use twice::AskedTwice;
 
 use crate::trajectory::Dimension;
 use cost::Meter;
@@ -95,6 +99,8 @@ pub struct StudyRequest<'a> {
     pub dimensions: Vec<Dimension>,
     /// Names of the numbers that the world shows, in its order; empty when it has none.
     pub sensors: Vec<String>,
+    /// Of a function of the calling program: whether it gave the same answers twice. `None` of an agent of a file.
+    pub twice: Option<AskedTwice>,
 }
 
 /// Runs the jobs of a study, in parallel where it can.
@@ -196,12 +202,17 @@ pub enum StudyKind {
     Sensors,
     /// Cells of a grid world.
     Cells,
+    /// What a function of the calling program attends to is not known.
+    Functions,
 }
 
 impl StudyKind {
-    /// What this agent attends to in this world. An agent that does not fit the world is refused later.
-    pub fn of(env: &dyn Env, agent: &dyn Agent, seed: u64) -> Self {
-        if sensors::listens(env, agent, seed) {
+    /// What the agent attends to in its world. An agent that does not fit the world is refused later.
+    pub fn of(request: &StudyRequest<'_>) -> Self {
+        let &StudyRequest { env, agent, seed, .. } = request;
+        if request.twice.is_some() {
+            StudyKind::Functions
+        } else if sensors::listens(env, agent, seed) {
             StudyKind::Sensors
         } else if cells::attends_to_cells(env, agent, seed) {
             StudyKind::Cells
@@ -216,6 +227,7 @@ impl StudyKind {
             StudyKind::Pictures => StudyCost::of_pictures(request),
             StudyKind::Sensors => StudyCost::of_sensors(request),
             StudyKind::Cells => StudyCost::of_cells(request),
+            StudyKind::Functions => StudyCost::of_functions(request),
         }
     }
 }
@@ -241,6 +253,7 @@ pub fn study(
         StudyKind::Pictures => phases::measure(request, scheduler, meter),
         StudyKind::Sensors => sensors::measure(request, scheduler, meter),
         StudyKind::Cells => cells::measure(request, scheduler, meter),
+        StudyKind::Functions => functions::measure(request, scheduler, meter),
     }?;
     finish(ANALYSES, bench)
 }

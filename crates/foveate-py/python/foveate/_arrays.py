@@ -8,19 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 
-def _array(given: Any) -> npt.NDArray[Any]:
-    """``given`` as an array; tensors of other libraries convert themselves."""
+def _array(given: Any, what: str = "an action") -> npt.NDArray[Any]:
+    """``given`` as an array; tensors of other libraries convert themselves. ``what`` it is stands in the error."""
     try:
         return np.asarray(given)
     except ValueError as error:  # ragged
-        raise TypeError(f"an action is an array of numbers, not {type(given).__name__}: {error}") from None
+        raise TypeError(f"{what} is an array of numbers, not {type(given).__name__}: {error}") from None
 
 
-def numbers(given: Any) -> npt.NDArray[np.float64]:
+def numbers(given: Any, what: str = "an action") -> npt.NDArray[np.float64]:
     """Real numbers as doubles in row-major order. Raises `TypeError` for anything else."""
-    array = _array(given)
+    array = _array(given, what)
     if array.dtype.kind not in "fiu":
-        raise TypeError(f"an action is an array of real numbers, not of {array.dtype}")
+        raise TypeError(f"{what} is an array of real numbers, not of {array.dtype}")
     # A new array, for the old one may be read-only in part, strided, misaligned or of another byte order.
     return np.array(array, dtype=np.float64, order="C", copy=True)
 

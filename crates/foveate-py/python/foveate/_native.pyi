@@ -20,8 +20,10 @@ class _World(TypedDict):
     trust: bool
 
 _Path = str | PathLike[str]
-# Action, attention, begin of an episode, name.
-_Functions = tuple[Callable[[Any], Any], Callable[[Any], Any] | None, Callable[[], Any] | None, str]
+# Reading and setting a state.
+_State = tuple[Callable[[], Any], Callable[[Any], Any]]
+# Action, attention, begin of an episode, state, whether its scores are logits, name.
+_Functions = tuple[Callable[[Any], Any], Callable[[Any], Any] | None, Callable[[], Any] | None, _State | None, bool, str]
 # Called with every event as JSON text.
 _Listener = Callable[[str], None] | None
 _Resets = list[tuple[int | None, list[tuple[str, str]], int]]

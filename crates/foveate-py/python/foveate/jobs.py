@@ -36,6 +36,7 @@ of ``callback`` stops the job, safely as Ctrl-C does, and comes out.
 
 from __future__ import annotations
 
+import copy
 import html
 import json
 import math
@@ -45,7 +46,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 import gymnasium
 import numpy as np
@@ -58,10 +59,10 @@ from .agents import Agent, load
 from .envs import request_of
 from .errors import OptionError
 
-__all__ = ["Evaluation", "Film", "Report", "Run", "StressTable", "evaluate", "explain", "resume", "stress", "train", "watch"]
+__all__ = ["Evaluation", "Film", "Function", "Report", "Run", "StressTable", "evaluate", "explain", "resume", "stress", "train", "watch"]
 
 Policy = Callable[[Any], Any]
-Who = Agent | str | os.PathLike[str] | Policy | None
+Who = Union[Agent, "Function", str, os.PathLike[str], Policy, None]
 Names = str | Iterable[str] | None
 
 
@@ -118,20 +119,60 @@ def _table(rows: list[dict[str, Any]]) -> Any:
     return pandas.DataFrame(rows)
 
 
+@dataclass(frozen=True)
+class Function:
+    """A policy of yours, with what belongs to it. It may stand wherever a function may, and must where one keyword would not do."""
+
+    #: From an observation, an array or a dict of arrays that it may keep, to numbers; of a world of choices to the number of a choice,
+    #: or to a vector with a probability or a score for each.
+    act: Policy
+    #: What is claimed to matter to it, by name: functions from an observation to a map, see `explain`.
+    claims: Mapping[str, Policy] = field(default_factory=dict)
+    #: Called at the beginning of every episode.
+    reset: Callable[[], Any] | None = None
+    #: Returns the state that its next answer depends on, beside the observation …
+    get_state: Callable[[], Any] | None = None
+    #: … and takes it back. Both get copies (``copy.deepcopy``).
+    set_state: Callable[[Any], Any] | None = None
+    #: True if a vector of scores is logits; otherwise probabilities and their logarithms are recognised, all else are values of choices.
+    logits: bool = False
+    #: Its name in reports; without one that of ``act``.
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        for what, function in [("act", self.act), *self.claims.items()]:
+            if not callable(function):
+                raise TypeError(f"{what} is {function!r}; give a function of an observation")
+        if (self.get_state is None) != (self.set_state is None):
+            given, missing = ("get_state", "set_state") if self.set_state is None else ("set_state", "get_state")
+            raise OptionError(f"{given} is given without {missing}; a state that is read must be set, too")
+
+    def _named(self) -> str:
+        name = self.name or getattr(self.act, "__qualname__", None) or type(self.act).__name__
+        # A function within a function is called by its own name.
+        return str(name).rpartition("<locals>.")[2]
+
+    def _state(self) -> tuple[Callable[[], Any], Callable[[Any], Any]] | None:
+        get, put = self.get_state, self.set_state
+        if get is None or put is None:
+            return None
+        # A state that is changed in place must not change those that were read before.
+        return lambda: copy.deepcopy(get()), lambda state: put(copy.deepcopy(state))
+
+
 def _who(who: Who, job: dict[str, Any], attention: Policy | None, reset: Callable[[], Any] | None) -> Any:
     """What native code takes."""
     if isinstance(who, Agent):
         return who._native
     if callable(who):
+        who = Function(who, reset=reset)
+    if isinstance(who, Function):
         if job["world"]["world"] is None:
             raise OptionError("a function does not say in which world it acts; name one: world=\"car-racing\"")
-        name = getattr(who, "__qualname__", None) or type(who).__name__
-        # A function within a function is called by its own name.
-        name = str(name).rpartition("<locals>.")[2]
         if "workers" in job:
             # A function may keep a state of its own, so it plays one episode after the other.
             job["workers"] = 1
-        return who, attention, reset, name
+        return who.act, attention, who.reset, who._state(), who.logits, who._named()
     return _native.Agent(None if who is None else os.fspath(who), job["world"])
 
 
@@ -408,8 +449,8 @@ def explain(
         workers: threads; 0 for one per core.
         out: the folder to write; an older report there is replaced.
 
-    Of a function, ``attention`` is the claim that is tested; without it that is perturbation saliency. A function that keeps a state
-    cannot be asked the same question twice: make it depend on its observation alone. It has no untrained ones to compare with.
+    Of a function, ``attention`` is the claim that is tested; without it that is perturbation saliency. It is asked the same questions
+    twice first: if its answers differ, the report says so; a `Function` may hand over its state. There are no untrained ones.
     """
     job = {
         "untrained": _whole("untrained", untrained),

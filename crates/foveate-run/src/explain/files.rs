@@ -25,8 +25,8 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Creates the hidden folder beside `target`, and removes hidden folders that killed processes left
-    /// there.
+    /// Creates the hidden folder beside `target`, with the folders above it, and removes hidden folders that killed processes
+    /// left there.
     ///
     /// # Errors
     /// When `target` exists and is not a report of this program, or nothing can be created beside it.
@@ -45,7 +45,7 @@ impl Folder {
         let (Some(name), true) = (whole.file_name(), target.file_name().is_some()) else {
             return refused("is no name for a folder");
         };
-        let beside = FolderHandle::open_io(parent(&whole)).map_err(RunError::io("create", target))?;
+        let beside = FolderHandle::open_or_create(parent(&whole))?;
         restore(&beside, name).map_err(RunError::io("create", target))?;
         beside.sweep();
         if target.is_dir() {
@@ -157,12 +157,13 @@ mod tests {
         fs::write(dir.path().join("file"), "x").expect("writable");
         fs::create_dir_all(dir.path().join("mine/things")).expect("writable");
         for (name, wants) in
-            [("file", "is a file"), ("mine", "other things in it"), ("no/where", "create the folder")]
+            [("file", "is a file"), ("mine", "other things in it"), ("file/where", "create")]
         {
             let Err(error) = Folder::create(&dir.path().join(name)) else { panic!("{name} was taken") };
             assert!(error.to_string().contains(wants), "{error}");
         }
-        assert_eq!(names(dir.path()), ["file", "mine", "report"]);
+        drop(Folder::create(&dir.path().join("no/where")).expect("the folders above it are made"));
+        assert_eq!(names(dir.path()), ["file", "mine", "no", "report"]);
     }
 
     #[test]

@@ -163,6 +163,7 @@ fn analyse_with(
         episodes: 3,
         decisions: 2,
         untrained: 0,
+        twice: None,
         max_steps: Some(40),
         workers,
         out: &out,

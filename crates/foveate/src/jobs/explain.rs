@@ -95,12 +95,14 @@ impl Explain {
             });
             for (name, world) in std::iter::once((name.clone(), plain.clone())).chain(shifted) {
                 let labels = labels_with_options(&world, player.source.clone());
-                rows.push((name, player.env(&world)?, player.agent()?, labels));
+                rows.push((name, player, player.env(&world)?, player.agent()?, labels));
             }
         }
         let requests: Vec<(String, ExplainRequest<'_>)> = rows
             .iter()
-            .map(|(name, env, agent, labels)| (name.clone(), self.request(&**env, &**agent, labels.clone())))
+            .map(|(name, player, env, agent, labels)| {
+                (name.clone(), self.request(player, &**env, &**agent, labels.clone()))
+            })
             .collect();
         explain::compare(&requests, stop, progress)
     }
@@ -113,16 +115,20 @@ impl Explain {
         run: impl FnOnce(&ExplainRequest<'_>) -> Result<T, RunError>,
     ) -> Result<T, RunError> {
         let (env, agent) = (player.env(world)?, player.agent()?);
-        let mut request = self.request(&*env, &*agent, labels_with_options(world, player.source.clone()));
-        if matches!(player.tested, Tested::Own(_)) {
-            // Of an agent of the calling program there is no untrained one.
-            request.untrained = 0;
-        }
-        run(&request).map_err(|error| player.explained(error, world))
+        let labels = labels_with_options(world, player.source.clone());
+        run(&self.request(player, &*env, &*agent, labels)).map_err(|error| player.explained(error, world))
     }
 
-    fn request<'a>(&'a self, env: &'a dyn Env, agent: &'a dyn Agent, labels: Labels) -> ExplainRequest<'a> {
+    fn request<'a>(
+        &'a self,
+        player: &Player,
+        env: &'a dyn Env,
+        agent: &'a dyn Agent,
+        labels: Labels,
+    ) -> ExplainRequest<'a> {
         let Explain { seed, episodes, decisions, untrained, max_steps, workers, ref out, .. } = *self;
+        // Of an agent of the calling program there is no untrained one.
+        let untrained = if matches!(player.tested, Tested::Own(_)) { 0 } else { untrained };
         let sensors = WORLDS.get(&env.spec().id).map_or(&[][..], |world| world.sensors);
         ExplainRequest {
             env,
@@ -134,6 +140,7 @@ impl Explain {
             decisions,
             untrained,
             max_steps,
+            twice: player.asked,
             workers,
             out,
         }

@@ -1,5 +1,6 @@
 //! The analyses of a report: a file each, and their list.
 
+pub mod asked;
 pub mod cell_edits;
 pub mod claim;
 pub mod covers;
@@ -21,6 +22,7 @@ use super::finding::Analysis;
 pub const ANALYSES: &[&dyn Analysis] = &[
     &matters::Matters,
     &claim::ClaimOfMoment,
+    &asked::AskedOfFunction,
     &looks::Where,
     &interest::What,
     &covers::CoversTest,

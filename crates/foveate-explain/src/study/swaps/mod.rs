@@ -29,6 +29,7 @@ use foveate_core::{ActContext, Agent, Seed, episode_seed};
 pub use compare::{Compared, Comparison};
 pub use effects::Regret;
 pub use meter::EffectMeter;
+pub(super) use report::head;
 pub use report::{Order, Randomised, SwapReport, Untrained, VerdictLine};
 
 pub(super) use measure::Sampled;
@@ -134,17 +135,22 @@ pub fn study_swaps(
 ) -> Result<Study, StudyError> {
     let mut meter = Meter::new(StudyCost::of_swaps(&request), progress);
     let Some(swapped) = first_part(&request, scheduler, &mut meter)? else {
-        return Err(StudyError::Refused {
-            why: format!(
-                "{}: this agent has no attention that can be opened, and its world shows nothing with places that could be swapped",
-                request.labels.weights
-            ),
-        });
+        return Err(nothing_to_swap(&request));
     };
     let head = report::head(&request.labels, request.seed, &swapped.measured);
     let (dimensions, shown, meter) = (request.dimensions, EpisodeShown::default(), RefCell::new(meter));
     let bench = Bench { head, dimensions, shown, measured: vec![Box::new(swapped)], scheduler, meter };
     finish(ANALYSES, bench)
+}
+
+/// The error for an agent of which [`first_part`] finds nothing.
+pub(super) fn nothing_to_swap(request: &StudyRequest<'_>) -> StudyError {
+    StudyError::Refused {
+        why: format!(
+            "{}: this agent has no attention that can be opened, and its world shows nothing with places that could be swapped",
+            request.labels.weights
+        ),
+    }
 }
 
 fn find(
