@@ -82,7 +82,7 @@ type OwnPolicy = (Py<PyAny>, Option<Py<PyAny>>, Option<Py<PyAny>>, Option<StateH
 /// Who acts.
 enum Actor {
     /// An [`Agent`].
-    File(Player),
+    File(Box<Player>),
     /// Functions of Python.
     Own(Box<OwnActor>),
 }
@@ -102,7 +102,7 @@ impl Actor {
         if let Ok(agent) = who.cast::<Agent>() {
             let LoadedAgent { file, source, world } = agent.get().loaded.clone();
             let world = FileWorld::new(world, &*source).accept(asked).map_err(|error| of_run(py, &error))?;
-            return Ok(Actor::File(LoadedAgent { file, source, world }.into()));
+            return Ok(Actor::File(Box::new(LoadedAgent { file, source, world }.into())));
         }
         let (act, attend, begin, state, logits, name): OwnPolicy =
             who.extract().map_err(|_| PyTypeError::new_err("neither an agent nor functions of a policy"))?;
@@ -126,7 +126,7 @@ impl Actor {
     /// The same for a job that asks nothing but the actions of its episodes.
     fn player(self) -> Player {
         match self {
-            Actor::File(player) => player,
+            Actor::File(player) => *player,
             Actor::Own(own) => Player::own(own.name, Box::new(own.policy), own.world),
         }
     }
@@ -134,7 +134,7 @@ impl Actor {
     /// The same for a report: functions are asked the same questions twice, and keep their answers if these are the same.
     fn asked(self, job: &Explain, stop: &Stop) -> Result<Player, RunError> {
         let own = match self {
-            Actor::File(player) => return Ok(player),
+            Actor::File(player) => return Ok(*player),
             Actor::Own(own) => own,
         };
         let OwnActor { name, policy, world, .. } = *own;
@@ -180,7 +180,7 @@ pub(crate) fn stress(
     let (mut players, mut raised_by) = (vec![], vec![]);
     for who in &who {
         let actor = Actor::of(py, who, &job.0.world)?;
-    let (raised, player) = (actor.raised(), actor.player());
+        let (raised, player) = (actor.raised(), actor.player());
         players.push(player);
         raised_by.extend(raised);
     }

@@ -1,7 +1,7 @@
 //! Policies that are functions of Python, and what is claimed of them.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use foveate::core::{
@@ -76,7 +76,9 @@ impl Mapped {
         let map = match (self.part, map.cast::<PyDict>()) {
             (Some(part), Ok(maps)) => {
                 of_part = maps.get_item(part)?.ok_or_else(|| {
-                    refused(format!("{whose} has no map of {part:?}, the part of the observation that is judged"))
+                    refused(format!(
+                        "{whose} has no map of {part:?}, the part of the observation that is judged"
+                    ))
                 })?;
                 &of_part
             }
@@ -110,7 +112,8 @@ impl Mapped {
             }
             MappedKind::Numbers(count) => format!("a weight for each of {count} numbers, [{count}]"),
             MappedKind::Nothing => {
-                "no map that could be judged: the observation has neither a picture nor sensors nor cells".into()
+                "no map that could be judged: the observation has neither a picture nor sensors nor cells"
+                    .into()
             }
         }
     }
@@ -120,7 +123,7 @@ impl Mapped {
 pub(crate) type StateHooks = [Py<PyAny>; 2];
 
 /// Answers that were given before, by observation.
-type Answers = Arc<Mutex<HashMap<[u64; 2], Vec<f64>>>>;
+type Answers = Arc<Mutex<BTreeMap<[u64; 2], Vec<f64>>>>;
 
 /// The functions of a policy.
 pub(crate) struct Functions {
@@ -146,7 +149,6 @@ pub(crate) struct PythonPolicy {
     raised: Raised,
     /// Answers are kept, so that no question is asked twice.
     answers: Option<Answers>,
-    keys: [RandomState; 2],
     /// The state at the end of its last call, which the next one begins with.
     state: Option<Arc<Py<PyAny>>>,
     action: Vec<f64>,
@@ -166,7 +168,6 @@ impl PythonPolicy {
             sensors: (0..spec.observation.numbers()).map(named).collect(),
             raised,
             answers: None,
-            keys: [RandomState::new(), RandomState::new()],
             state: None,
             action: vec![],
             weights: vec![],
@@ -263,9 +264,10 @@ impl PythonPolicy {
     }
 
     /// What tells one observation from another.
-    fn question(&self, observation: Observation<'_>) -> [u64; 2] {
+    fn question(observation: Observation<'_>) -> [u64; 2] {
         [0, 1].map(|key| {
-            let mut hasher = self.keys[key].build_hasher();
+            let mut hasher = DefaultHasher::new();
+            hasher.write_u64(key);
             write(&mut hasher, observation);
             hasher.finish()
         })
@@ -286,7 +288,8 @@ fn finite(py: Python<'_>, numbers: &[f64]) -> PyResult<()> {
     match numbers.iter().position(|number| !number.is_finite()) {
         None => Ok(()),
         Some(index) => {
-            let message = format!("an action whose number {index} is {}; take finite numbers", numbers[index]);
+            let message =
+                format!("an action whose number {index} is {}; take finite numbers", numbers[index]);
             Err(raised(py, Kind::Action, message))
         }
     }
@@ -298,13 +301,17 @@ fn as_probabilities(scores: &mut [f64], logits: bool) {
     let exponentials: f64 = scores.iter().map(|score| score.exp()).sum();
     if logits || (exponentials - 1.0).abs() < ABOUT {
         let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        scores.iter_mut().for_each(|score| *score = (*score - most).exp());
+        for score in scores.iter_mut() {
+            *score = (*score - most).exp();
+        }
     } else if scores.iter().any(|&score| score < 0.0) || (scores.iter().sum::<f64>() - 1.0).abs() >= ABOUT {
         // Values of choices.
         return;
     }
     let sum: f64 = scores.iter().sum();
-    scores.iter_mut().for_each(|score| *score /= sum);
+    for score in scores {
+        *score /= sum;
+    }
 }
 
 fn write(hasher: &mut impl Hasher, observation: Observation<'_>) {
@@ -328,7 +335,8 @@ fn write(hasher: &mut impl Hasher, observation: Observation<'_>) {
 impl foveate::Agent for PythonPolicy {
     fn begin_episode(&mut self, _: Seed) {
         Python::attach(|py| {
-            let begun = self.functions.begin.as_ref().map_or(Ok(()), |begin| begin.bind(py).call0().map(drop));
+            let begun =
+                self.functions.begin.as_ref().map_or(Ok(()), |begin| begin.bind(py).call0().map(drop));
             if let Err(error) = begun.and_then(|()| self.read_state(py)) {
                 // The next decision reports it.
                 keep(&self.raised, error);
@@ -340,7 +348,7 @@ impl foveate::Agent for PythonPolicy {
         if self.raised.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
             return Err(PolicyError::BadConfig { why: "the policy has raised an exception".into() });
         }
-        let question = self.answers.is_some().then(|| self.question(observation));
+        let question = self.answers.is_some().then(|| Self::question(observation));
         if !question.is_some_and(|question| self.known(question)) {
             Python::attach(|py| self.decide(py, observation))?;
             if let (Some(question), Some(answers)) = (question, &self.answers) {
@@ -386,7 +394,6 @@ impl foveate::Agent for PythonPolicy {
             sensors: Arc::clone(&self.sensors),
             raised: Arc::clone(&self.raised),
             answers: self.answers.clone(),
-            keys: self.keys.clone(),
             state: self.state.clone(),
             action: self.action.clone(),
             weights: self.weights.clone(),

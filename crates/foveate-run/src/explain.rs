@@ -22,8 +22,8 @@ use std::path::Path;
 use foveate_core::hint::{Setting, Task};
 use foveate_core::{Agent, Env};
 pub use foveate_explain::study::{
-    ANALYSES, Analysis, AskedTwice, CellEdits, Compared, Comparison, Covers, Finding, HEADS, Heads, Progress, Report,
-    ReportHead, SensorEffects, Swaps, UNTRAINED,
+    ANALYSES, Analysis, AskedTwice, CellEdits, Compared, Comparison, Covers, Finding, HEADS, Heads, Progress,
+    Report, ReportHead, SensorEffects, Swaps, UNTRAINED,
 };
 use foveate_explain::study::{
     HeadsRequest, Scheduler, Study, StudyCost, StudyError, StudyKind, StudyRequest, has_attention, study,

@@ -156,8 +156,7 @@ mod tests {
 
         fs::write(dir.path().join("file"), "x").expect("writable");
         fs::create_dir_all(dir.path().join("mine/things")).expect("writable");
-        for (name, wants) in
-            [("file", "is a file"), ("mine", "other things in it"), ("file/where", "create")]
+        for (name, wants) in [("file", "is a file"), ("mine", "other things in it"), ("file/where", "create")]
         {
             let Err(error) = Folder::create(&dir.path().join(name)) else { panic!("{name} was taken") };
             assert!(error.to_string().contains(wants), "{error}");
