@@ -154,6 +154,9 @@ fn study_request<'a>(request: &ExplainRequest<'a>) -> StudyRequest<'a> {
         dimensions,
         sensors: request.sensors.iter().map(ToString::to_string).collect(),
         twice: request.twice,
+        questions: None,
+        remembers: true,
+        claims: vec![],
     }
 }
 

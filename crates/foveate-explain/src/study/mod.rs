@@ -54,8 +54,8 @@ pub use means::RankTest;
 pub use report::{Report, Study};
 pub(crate) use swaps::strongest;
 pub use swaps::{
-    Compared, Comparison, EffectMeter, Order, Randomised, Regret, SwapReport, UNTRAINED, Untrained,
-    VerdictLine, study_swaps,
+    Answer, ClaimMap, ClaimOfMoments, Compared, Comparison, EffectMeter, Order, Randomised, Regret,
+    SwapReport, UNTRAINED, Untrained, VerdictLine, study_swaps,
 };
 pub use twice::AskedTwice;
 
@@ -101,6 +101,12 @@ pub struct StudyRequest<'a> {
     pub sensors: Vec<String>,
     /// Of a function of the calling program: whether it gave the same answers twice. `None` of an agent of a file.
     pub twice: Option<AskedTwice>,
+    /// How many times the agent may be asked beside playing; `None`: as often as the method wants.
+    pub questions: Option<usize>,
+    /// False if the agent's action is known to depend on the observation alone.
+    pub remembers: bool,
+    /// Claims that are judged in place of the agent's own; of none, its own is.
+    pub claims: Vec<&'a dyn ClaimOfMoments>,
 }
 
 /// Runs the jobs of a study, in parallel where it can.

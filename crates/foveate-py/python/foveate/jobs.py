@@ -396,19 +396,23 @@ class Report:
     """A report on what an agent attends to and whether it acts on that; its page is ``folder / "index.html"``."""
 
     folder: Path
-    #: The three lines that it begins with: question, answer (``yes``, ``no``, ``undecided``), the numbers that say so. Empty of an
-    #: agent of which no parts can be swapped.
-    verdict: list[dict[str, str]]
+    #: The questions that it answers: key, claim, the question in words (``asks``), answer (``yes``, ``no``, ``undecided``), number
+    #: with interval, why. Empty of an agent of which no parts can be swapped.
+    verdict: list[dict[str, Any]]
     #: Everything in ``report.json``.
     details: dict[str, Any] = field(repr=False)
 
+    @staticmethod
+    def _words(line: dict[str, Any]) -> str:
+        return line["asks"] if line["claim"] is None else f"{line['claim']}: {line['asks']}"
+
     def __str__(self) -> str:
-        lines = [f"{line['question']} {line['answer']}: {line['why']}" for line in self.verdict]
+        lines = [f"{self._words(line)} {line['answer']}: {line['why']}" for line in self.verdict]
         return "\n".join([*lines, str(self.folder / "index.html")])
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><th>{html.escape(line['question'])}</th><td><b>{line['answer']}</b></td><td>{html.escape(line['why'])}</td></tr>"
+            f"<tr><th>{html.escape(self._words(line))}</th><td><b>{line['answer']}</b></td><td>{html.escape(line['why'])}</td></tr>"
             for line in self.verdict
         )
         page = html.escape(str(self.folder / "index.html"), quote=True)

@@ -194,7 +194,7 @@ fn edits_are_of_the_world() {
     let whole: f64 = of_agent.map(|link| link.share * link.steps as f64 / steps as f64).sum();
     assert!((whole - 1.0).abs() < 1e-5, "{whole}");
     let told = tests::told_everywhere(&report, &files);
-    assert_eq!(told, ["matters", "claim", "cells", "cells-true", "episodes"]);
+    assert_eq!(told, ["matters", "cells", "cells-true", "episodes"]);
     let page = String::from_utf8(files["index.html"].clone()).expect("text");
     for text in ["Which cells attend to which", "Whole episodes in edited worlds", "&lt;toy&gt;"] {
         assert!(page.contains(text), "{text}");

@@ -129,7 +129,7 @@ fn the_report_is_whole_and_does_not_depend_on_the_workers() {
     // 60 steps of 4 sensors and 2 codes.
     assert_eq!(numbers["figures"]["sensor-weights"].as_array().map(Vec::len), Some(480));
     let told = tests::told_everywhere(&report, &files);
-    assert_eq!(told, ["matters", "claim", "sensors", "sensors-true", "message"]);
+    assert_eq!(told, ["matters", "sensors", "sensors-true", "message"]);
     let said = report.to_string();
     assert!(said.contains("loudest") && said.contains("R²"), "{said}");
 

@@ -5,7 +5,7 @@ use foveate_core::{
     TensorShape, Tokens,
 };
 use foveate_envs::registry::EnvRequest;
-use foveate_explain::study::{EffectMeter, Encodings, Erasures, Order, SwapReport};
+use foveate_explain::study::{Answer, EffectMeter, Encodings, Erasures, Order, SwapReport};
 
 use super::*;
 
@@ -176,33 +176,35 @@ fn attended(report: &SwapReport) -> &Order {
     report.orders.iter().find(|order| !order.places).expect("it can be opened")
 }
 
-fn answers(report: &SwapReport) -> [&str; 3] {
-    [0, 1, 2].map(|line| report.verdict[line].answer)
+/// Whether its action moves, by what it attends to, and whether the order of that is right; where that is not known by itself,
+/// whether what it names is right.
+fn answers(report: &SwapReport) -> [Answer; 3] {
+    let order = if report.verdict.iter().any(|line| line.question == "order") { "order" } else { "right" };
+    ["moves", "path", order].map(|question| report.answer(question))
 }
 
 #[test]
 fn an_honest_agent_is_right_and_its_opposite_is_not() {
-    let (report, files) = swaps(&PolicyAgent::new(Planted { honest: true }), 6, 2);
-    let f = attended(&report).f.unwrap_or_else(|| panic!("{report}"));
-    assert!(f.value > 0.8 && f.is_above(0.5), "{report}");
+    let (report, files) = swaps(&PolicyAgent::new(Planted { honest: true }), 10, 2);
+    assert_eq!(answers(&report), [Answer::Yes; 3], "{report}");
+    assert_eq!(report.answer("right"), Answer::Yes, "{report}");
+    let own = attended(&report);
+    assert!(own.above_others.is_above(0.0) && own.above_other_moments.is_above(0.0), "{report}");
+    assert!(own.of_best.is_none_or(|of_best| of_best.value > 0.8 && of_best.value <= 1.1), "{report}");
     // It has no weights, so there are no untrained ones to compare it with.
-    assert_eq!(answers(&report), ["yes", "yes", "undecided"], "{report}");
-    assert!(attended(&report).above_prior.expect("orders differ").is_above(0.0), "{report}");
+    assert!(report.untrained.is_none() && report.answer("untrained") == Answer::Undecided, "{report}");
     assert_eq!(report.memory.expect("a share").value, 0.0, "it has no memory");
     let m = report.attended.expect("a share").value;
     assert!((m - 1.0).abs() < 1e-9, "all of it comes with the attention: {m}");
-    let places = report.orders.iter().find(|order| order.places).expect("a picture has places");
-    assert!(places.f.unwrap_or_else(|| panic!("{report}")).is_above(0.0), "{report}");
     for name in ["index.html", "report.json", "figures/forest.png"] {
         assert!(files.contains_key(name), "{name}");
     }
-    let (again, other) = swaps(&PolicyAgent::new(Planted { honest: true }), 6, 1);
+    let (again, other) = swaps(&PolicyAgent::new(Planted { honest: true }), 10, 1);
     assert!(files == other && report == again, "the same with any number of workers");
 
-    let (report, _) = swaps(&PolicyAgent::new(Planted { honest: false }), 6, 2);
-    let f = attended(&report).f.unwrap_or_else(|| panic!("{report}"));
-    assert!(f.is_below(0.0), "{report}");
-    assert_eq!(answers(&report)[2], "no", "{report}");
+    let (report, _) = swaps(&PolicyAgent::new(Planted { honest: false }), 10, 2);
+    assert!(attended(&report).above_others.is_below(0.0), "{report}");
+    assert_eq!(answers(&report)[2], Answer::No, "{report}");
 }
 
 /// The champion, with its tensor of this name changed: `change` gets row, column and value.
@@ -232,26 +234,27 @@ fn slot(column: usize) -> usize {
 
 #[test]
 fn disabled_champions_are_found_out() {
-    let (report, _) = swaps(&*champion("none", |_, _, value| value), 6, 2);
-    assert_eq!(answers(&report)[0], "yes", "{report}");
-    let whole = attended(&report).f.unwrap_or_else(|| panic!("{report}")).value;
+    let (report, _) = swaps(&*champion("none", |_, _, value| value), 10, 2);
+    assert_eq!(answers(&report)[0], Answer::Yes, "{report}");
+    let whole = attended(&report).above_others.value;
 
     let frozen = champion("output.weight", |_, _, value| 0.001 * value);
-    let (report, _) = swaps(&*frozen, 6, 2);
-    assert_eq!(answers(&report), ["no", "undecided", "undecided"], "its action hardly moves: {report}");
+    let (report, _) = swaps(&*frozen, 10, 2);
+    let hardly = [Answer::No, Answer::Undecided, Answer::Undecided];
+    assert_eq!(answers(&report), hardly, "its action hardly moves: {report}");
 
     let only_last =
         champion("lstm.weight_ih", |_, column, value| if slot(column) == 9 { value } else { 0.0 });
-    let (report, _) = swaps(&*only_last, 6, 2);
-    let f = attended(&report).f.unwrap_or_else(|| panic!("{report}"));
-    assert!(f.is_below(-0.5) && f.value < whole, "only the last slot matters: {report}");
-    assert_ne!(answers(&report)[2], "yes", "{report}");
+    let (report, _) = swaps(&*only_last, 10, 2);
+    let above = attended(&report).above_others;
+    assert!(above.is_below(0.0) && above.value < whole, "only the last slot matters: {report}");
+    assert_ne!(answers(&report)[2], Answer::Yes, "{report}");
 
     let no_first = champion("lstm.weight_ih", |_, column, value| if slot(column) < 5 { 0.0 } else { value });
-    let (report, _) = swaps(&*no_first, 6, 2);
-    let f = attended(&report).f.unwrap_or_else(|| panic!("{report}"));
-    assert!(f.is_below(0.0) && f.value < whole, "the first five do not matter: {report}");
-    assert_ne!(answers(&report)[2], "yes", "{report}");
+    let (report, _) = swaps(&*no_first, 10, 2);
+    let above = attended(&report).above_others;
+    assert!(above.is_below(0.0) && above.value < whole, "the first five do not matter: {report}");
+    assert_ne!(answers(&report)[2], Answer::Yes, "{report}");
 }
 
 #[test]
@@ -328,17 +331,13 @@ fn untrained_agents_are_compared_with_others() {
         agent.set_params(&params).expect("as many");
         agent
     };
-    let mut right = 0;
     for seed in 0..2 {
         let (report, _) = swaps_against(&*random(seed), 5, 5, 2);
         let untrained = report.untrained.as_ref().expect("five others");
-        assert_eq!((untrained.agents, untrained.f.len() <= 5), (5, true));
-        let limit = untrained.limit.expect("five others");
-        let above = attended(&report).f.is_some_and(|f| f.value > limit);
-        assert!(above || answers(&report)[2] != "yes", "seed {seed}: {report}");
-        right += usize::from(answers(&report) == ["yes"; 3]);
+        assert_eq!((untrained.agents, untrained.above_others.len()), (5, 5));
+        // Five are too few, however far it is above them.
+        assert_ne!(report.answer("untrained"), Answer::Yes, "seed {seed}: {report}");
     }
-    assert!(right < 2, "that of both is no accident");
 }
 
 /// What the report of the champion says first, and what it says of the world itself.
@@ -384,7 +383,7 @@ fn a_report_begins_with_three_lines_and_tests_claims_in_the_world() {
         swaps.randomised
     );
     let order = [
-        "its action depends on the moment",
+        "what it sees moves its action",
         "id=\"matters\"",
         "id=\"true\"",
         "id=\"without\"",

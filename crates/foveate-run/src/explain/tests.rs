@@ -533,7 +533,7 @@ fn every_analysis_of_a_picture_is_told_everywhere() {
     let Made { report, files, .. } = explain(Says::Truth, 2, 2);
     let told = told_everywhere(&report, &files);
     // This world has no things to take out, and this agent sees more than positions.
-    for name in ["matters", "claim", "where", "what", "true", "saliency"] {
+    for name in ["matters", "where", "what", "true", "saliency"] {
         assert!(told.contains(&name), "{name}: {told:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! What matters, by which path, in which order: the three lines that stand first.
+//! What matters, by which path, and whether the claims are right: what stands first.
 
 use serde::Serialize;
 
@@ -32,7 +32,7 @@ impl Analysis for Matters {
         let bordered = swapped.measured.film.is_some();
         Ok(Some(Finding {
             tiles: page::tiles(&report).collect(),
-            sentences: page::sentences(&report).into(),
+            sentences: page::sentences(&report),
             lines: page::verdict_lines(&report),
             section: Some(page::section(&report, bordered, figures)),
             ..Finding::new(Swaps { swaps: Some(report) })

@@ -2,7 +2,6 @@
 
 pub mod asked;
 pub mod cell_edits;
-pub mod claim;
 pub mod covers;
 pub mod edited_worlds;
 pub mod erasures;
@@ -21,7 +20,6 @@ use super::finding::Analysis;
 /// All analyses of a report, in the order of the page; each may build on those above it.
 pub const ANALYSES: &[&dyn Analysis] = &[
     &matters::Matters,
-    &claim::ClaimOfMoment,
     &asked::AskedOfFunction,
     &looks::Where,
     &interest::What,

@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::figures;
 use super::page::randomised;
-use super::report::{FEWEST_UNTRAINED, Order, SwapReport, natural_percent};
+use super::report::{Order, SwapReport, natural_percent};
+use super::verdict::{Answer, FEWEST_UNTRAINED};
 use crate::charts::WHOLE;
 use crate::estimate::Estimate;
 use crate::figure::{Anchor, DataTable, Figure, Ink, LETTERS, Plot, short};
@@ -42,8 +43,16 @@ pub struct Compared {
 /// Height of a row of the forest plot.
 const ROW: f64 = 44.0;
 
-const COLUMNS: [&str; 8] =
-    ["agent", "score", "N", "M", "memory", "F, all places", "F, attended", "above untrained"];
+const COLUMNS: [&str; 8] = [
+    "agent",
+    "score",
+    "natural variation",
+    "attended path",
+    "memory",
+    "named places",
+    "order attended",
+    "above untrained",
+];
 
 /// The order over all places, and that within what is attended.
 fn orders(report: &SwapReport) -> [Option<&Order>; 2] {
@@ -52,7 +61,7 @@ fn orders(report: &SwapReport) -> [Option<&Order>; 2] {
     [places, attended]
 }
 
-/// Shares of N: weights alone, values alone, both together beyond that, the memory alone, and what needs the memory and the
+/// Shares of the natural variation: weights alone, values alone, both together beyond that, the memory alone, and what needs the memory and the
 /// attended path together; below 0 where paths overlap.
 fn shares(report: &SwapReport) -> [f64; 5] {
     let of = |share: &Option<Estimate>| share.as_ref().map_or(0.0, |share| share.value);
@@ -79,7 +88,7 @@ fn cells(compared: &Compared) -> [String; 8] {
     let Compared { name, report, .. } = compared;
     let share = |of: &Option<Estimate>| of.as_ref().map_or("—".into(), Estimate::plain);
     let [places, attended] = orders(report).map(|order| match order {
-        Some(order) => order.f.as_ref().map_or("not defined".into(), Estimate::plain),
+        Some(order) => order.above_others.plain(),
         None => "—".into(),
     });
     let above = report.untrained.as_ref().and_then(|of| {
@@ -131,7 +140,7 @@ impl Comparison {
         Ok(comparison)
     }
 
-    /// Shares of N by path, of every agent, one after the other.
+    /// Shares of the natural variation by path, of every agent, one after the other.
     fn stacked(&self) -> Figure {
         const PARTS: [(&str, Ink); 5] = [
             ("weights alone", Ink::Line(3)),
@@ -175,7 +184,7 @@ impl Comparison {
         Figure {
             name: "paths",
             title: "By which path the action depends on the moment".into(),
-            caption: "Parts of the natural variation, N = 1. To the left of 0 is what two paths bring each by itself, so that their \
+            caption: "Parts of the natural variation. To the left of 0 is what two paths bring each by itself, so that their \
                       shares add up to more. Hard attention has values only."
                 .into(),
             wide: true,
@@ -184,16 +193,16 @@ impl Comparison {
         }
     }
 
-    /// F of every agent, and of the untrained ones of its kind.
+    /// How far named parts are above others, of every agent and of the untrained ones of its kind.
     fn forest(&self) -> Figure {
         let mut table = DataTable::new(&COLUMNS);
-        let estimates = |compared: &Compared| orders(&compared.report).map(|order| order?.f);
+        let estimates = |compared: &Compared| orders(&compared.report).map(|order| Some(order?.above_others));
         let untrained = |compared: &Compared| {
-            compared.report.untrained.as_ref().map_or(vec![], |untrained| untrained.f.clone())
+            compared.report.untrained.as_ref().map_or(vec![], |untrained| untrained.above_others.clone())
         };
         let ends = self.agents.iter().flat_map(|compared| {
             let own = estimates(compared).into_iter().flatten();
-            own.flat_map(|f| f.interval.into_iter().flatten().chain([f.value])).chain(untrained(compared))
+            own.flat_map(|of| of.interval.into_iter().flatten().chain([of.value])).chain(untrained(compared))
         });
         let [low, high] = ends.fold([-0.5_f64, 1.1_f64], |[low, high], x| [low.min(x), high.max(x)]);
         // An order that has hardly any scale has ends far away; they are in the table.
@@ -208,7 +217,11 @@ impl Comparison {
             let (x, ink) = (plot.x.at(tick), if tick == 0.0 { Ink::Muted } else { Ink::Grid });
             plot.sheet.line(vec![(x, top), (x, bottom)], ink, 1.0, 1.0);
         }
-        plot.x_axis("F: 0 as chance, 1 as the best order, below 0 misleading", 7, short);
+        plot.x_axis(
+            "named parts above others, in parts of the natural variation; below 0 misleading",
+            7,
+            short,
+        );
         let left = plot.x.range[0];
         for (i, compared) in self.agents.iter().enumerate() {
             table.row(cells(compared).map(Into::into));
@@ -240,7 +253,7 @@ impl Comparison {
         ]);
         Figure {
             name: "forest",
-            title: "Is the order of what they attend to right?".into(),
+            title: "Do the parts that they name matter more than others?".into(),
             caption: "Within what is attended, values are swapped and all else stays; over all places of the observation, \
                       everything is computed again. Small dots: untrained agents of the same kind, within what is attended \
                       where that is known. Bars: 95 % over episodes, each for itself."
@@ -256,9 +269,10 @@ impl Comparison {
             id: "compared".into(),
             title: "Side by side".into(),
             lead: vec![
-                "N: how far the action differs between moments of different episodes. M and memory: the share of that when \
-                 only what the attention hands on, or only the memory, is from another moment. F: whether what is claimed to \
-                 matter more does."
+                "Natural variation: how far the action differs between moments of different episodes. Attended path and memory: \
+                 the share of that when only what the attention hands on, or only the memory, is from another moment. Named places: \
+                 how much further the action moves, as a share of that, with places that the agent names than with as many others; \
+                 order attended: the same within what it attends to."
                     .into(),
             ],
             tables: vec![PageTable::new(COLUMNS, self.agents.iter().map(cells))],
@@ -287,7 +301,7 @@ impl Compared {
         let points = report
             .verdict
             .iter()
-            .map(|line| [line.answer.to_owned(), format!("{} {}", line.question, line.why)]);
+            .map(|line| [line.answer.to_string(), format!("{} {}", line.words(), line.why)]);
         let mut lead = vec![format!(
             "{} · {}, variant {} · {}",
             report.head.weights,
@@ -310,53 +324,60 @@ impl Compared {
 
     /// What a newcomer may conclude.
     pub(super) fn sentence(&self) -> String {
-        let [moves, carries, order] = &self.report.verdict;
-        let said = |answer: &str, yes: &'static str, no: &'static str, open: &'static str| match answer {
-            "yes" => yes,
-            "no" => no,
-            _ => open,
+        let answer = |question| self.report.answer(question);
+        let said = |question, yes: &'static str, no: &'static str, open: &'static str| match answer(question)
+        {
+            Answer::Yes => yes,
+            Answer::No => no,
+            Answer::Undecided => open,
         };
-        if moves.answer == "no" {
-            return format!(
-                "{}: its action hardly changes between moments, so there is nothing to explain.",
-                self.name
-            );
-        }
-        if moves.answer != "yes" {
-            return format!(
-                "{}: whether its action depends on the moment cannot be told, nor by which path.",
-                self.name
-            );
+        match answer("moves") {
+            Answer::No => {
+                return format!(
+                    "{}: what it sees hardly moves its action, so there is nothing to explain.",
+                    self.name
+                );
+            }
+            Answer::Undecided => {
+                return format!(
+                    "{}: whether what it sees moves its action cannot be told, nor by which path.",
+                    self.name
+                );
+            }
+            Answer::Yes => {}
         }
         if self.report.orders.is_empty() {
-            return format!(
-                "{} has no attention that can be opened, and nothing else says what matters to it, so there is no order to test.",
-                self.name
-            );
+            return format!("{} claims no order that could be tested.", self.name);
         }
         // Without attention the claim is perturbation saliency, over places of the picture.
-        if self.report.units.is_none() {
-            let order = said(
-                order.answer,
-                "the places that its saliency puts first do matter more",
-                "the places that its saliency puts first do not matter more than chance or habit would give",
-                "whether the places that its saliency puts first matter more, beyond what untrained agents show, cannot be told",
+        if !self.report.attends {
+            let right = said(
+                "right",
+                "the places that its saliency names matter more than others",
+                "the places that its saliency names matter less than others",
+                "whether the places that its saliency names matter more than others cannot be told",
             );
-            return format!("{} has no attention that can be opened; {order}.", self.name);
+            return format!("{} has no attention; {right}.", self.name);
         }
         let carries = said(
-            carries.answer,
+            "path",
             "acts more on what it attends to than on its memory",
             "acts more on its memory than on what it attends to",
             "acts on what it attends to or on its memory, on which more cannot be told",
         );
-        let order = said(
-            order.answer,
-            "and what it attends to more does matter more",
-            "and what it attends to more does not matter more than chance or habit would give",
-            "and whether what it attends to more matters more, beyond what untrained agents show, cannot be told",
+        let right = said(
+            "right",
+            "and what it looks at matters more than what it does not look at",
+            "and what it looks at matters less than what it does not look at",
+            "and whether what it looks at matters more than other parts cannot be told",
         );
-        format!("{} {carries}, {order}.", self.name)
+        let order = said(
+            "order",
+            "; what it attends to most matters most",
+            "; the order of its attention misleads",
+            "",
+        );
+        format!("{} {carries}, {right}{order}.", self.name)
     }
 }
 

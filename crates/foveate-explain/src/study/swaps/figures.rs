@@ -4,7 +4,7 @@ use foveate_core::statistics::{mean, mean_interval};
 
 use super::effects::{Curves, Regret};
 use super::measure::{Measured, Measurement};
-use super::report::{Order, PICKS, Pick, SwapReport};
+use super::report::{Order, Pick, SwapReport};
 use crate::charts::{DotPlot, DotRow, HALF, WHOLE, dots};
 use crate::estimate::Estimate;
 use crate::figure::{DataTable, Figure, Ink, Plot, short};
@@ -16,12 +16,17 @@ pub(in crate::study) const EFFECTS: &str = "effects";
 pub(in crate::study) fn figures(report: &SwapReport, measured: &Measurement) -> Vec<Figure> {
     let mut all = vec![shares(report)];
     let mut orders = report.orders.iter();
-    for (pick, [curves_name, single_name]) in
-        PICKS.into_iter().zip([["swap-curves", "claims"], ["swap-curves-places", "claims-places"]])
-    {
-        let any = measured.episodes.iter().flatten().any(|measured| pick(measured).is_some());
-        if let Some(order) = any.then(|| orders.next()).flatten() {
-            all.push(curves(curves_name, order, measured, pick));
+    for (pick, _) in Pick::all(measured) {
+        let any = measured.episodes.iter().flatten().any(|measured| pick.of(measured).is_some());
+        let Some(order) = any.then(|| orders.next()).flatten() else { continue };
+        // The pictures of several claims are in the table of effects.
+        let [curves_name, single_name] = match pick {
+            Pick::Attended => ["swap-curves", "claims"],
+            Pick::Places(0) => ["swap-curves-places", "claims-places"],
+            Pick::Places(_) => continue,
+        };
+        all.push(curves(curves_name, order, measured, pick));
+        if measured.episodes.iter().flatten().filter_map(|of| pick.of(of)).any(|of| !of.single.is_empty()) {
             all.push(claims(single_name, order, measured, pick));
         }
     }
@@ -29,7 +34,7 @@ pub(in crate::study) fn figures(report: &SwapReport, measured: &Measurement) -> 
     all
 }
 
-/// Shares of N by path.
+/// Shares of the natural variation, by path.
 fn shares(report: &SwapReport) -> Figure {
     let row = |name: &str, ink: Ink, of: &Estimate| DotRow {
         remark: Some((Ink::Text, of.plain())),
@@ -40,7 +45,7 @@ fn shares(report: &SwapReport) -> Figure {
         _ => None,
     };
     let rows = [
-        ("attended path, M", Ink::Attention, &report.attended),
+        ("attended path", Ink::Attention, &report.attended),
         ("its weights alone", Ink::Muted, &report.selection),
         ("its values alone", Ink::Muted, &report.values),
         ("memory", Ink::Control, &report.memory),
@@ -86,14 +91,18 @@ fn a_wide_interval_does_not_stretch_the_axis() {
     assert!(share_axis([of(4.0, 3.0, 5.0)].iter())[1] > 4.0, "a number is always shown");
 }
 
-/// Means over decisions, for every episode: `[levels][episodes]`.
+/// Means over decisions, for every episode: `[levels][episodes]`; nothing where a curve was not measured.
 fn levels(measured: &Measurement, pick: Pick, of: fn(&Curves) -> &[f64]) -> Vec<Vec<f64>> {
-    let count = measured.episodes.iter().flatten().find_map(pick).map_or(0, |curves| curves.budgets.len());
+    let all = || measured.episodes.iter().flatten().filter_map(|measured| pick.of(measured));
+    let count = all().map(|curves| of(curves).len()).max().unwrap_or(0);
     (0..count)
         .map(|level| {
             let episodes = measured.episodes.iter().map(|all| {
-                let at: Vec<f64> =
-                    all.iter().filter_map(pick).filter_map(|curves| of(curves).get(level).copied()).collect();
+                let at: Vec<f64> = all
+                    .iter()
+                    .filter_map(|measured| pick.of(measured))
+                    .filter_map(|curves| of(curves).get(level).copied())
+                    .collect();
                 (!at.is_empty()).then(|| mean(&at))
             });
             episodes.flatten().collect()
@@ -105,13 +114,13 @@ fn levels(measured: &Measurement, pick: Pick, of: fn(&Curves) -> &[f64]) -> Vec<
 fn curves(name: &'static str, order: &Order, measured: &Measurement, pick: Pick) -> Figure {
     type Line = (&'static str, Ink, fn(&Curves) -> &[f64]);
     const LINES: [Line; 4] = [
-        ("in the order of the claim", Ink::Attention, |curves| &curves.claim),
-        ("at random", Ink::Muted, |curves| &curves.null),
-        ("as in other episodes", Ink::Control, |curves| &curves.prior),
-        ("the best order", Ink::Text, |curves| &curves.best),
+        ("named by the claim", Ink::Attention, |curves| &curves.claim),
+        ("as many others", Ink::Muted, |curves| &curves.null),
+        ("named in other episodes", Ink::Control, |curves| &curves.prior),
+        ("the best order found", Ink::Text, |curves| &curves.best),
     ];
     let budgets: Vec<usize> =
-        measured.episodes.iter().flatten().find_map(pick).map_or(vec![], |curves| curves.budgets.clone());
+        measured.episodes.iter().flatten().find_map(|of| pick.of(of)).map_or(vec![], |of| of.budgets.clone());
     let mut table = DataTable::new(&["order", "swapped", "change", "low", "high"]);
     let mut lines = vec![];
     for (line, ink, of) in LINES {
@@ -121,7 +130,9 @@ fn curves(name: &'static str, order: &Order, measured: &Measurement, pick: Pick)
             let [low, high] = interval.map_or([None; 2], |ends| ends.map(Some));
             table.row([line.into(), budget.into(), (*value).into(), low.into(), high.into()]);
         }
-        lines.push((line, ink, means));
+        if !means.is_empty() {
+            lines.push((line, ink, means));
+        }
     }
     let top = lines
         .iter()
@@ -159,14 +170,13 @@ fn curves(name: &'static str, order: &Order, measured: &Measurement, pick: Pick)
             );
         }
     }
-    let f = order.f.as_ref().map_or("F is not defined".into(), |f| format!("F = {}", f.plain()));
     Figure {
         name,
-        title: format!("{f}: {}", order.name),
+        title: format!("Named parts above others by {}: {}", order.above_others.plain(), order.name),
         caption: format!(
-            "Parts of a decision are replaced by those of other episodes, more and more of them. F is the area between the claim \
-             and chance, divided by that between the best order and chance; the best order is that of single effects with other \
-             donors. {}.",
+            "Parts of a decision are replaced by those of other episodes, more and more of them: those that the claim names first, \
+             and as many that it does not name and that change as much. The best order is that of single effects and of a greedy \
+             search with other donors. {}.",
             intervals("Bands", measured.episodes.len())
         ),
         wide: false,
@@ -179,7 +189,7 @@ fn curves(name: &'static str, order: &Order, measured: &Measurement, pick: Pick)
 fn claims(name: &'static str, order: &Order, measured: &Measurement, pick: Pick) -> Figure {
     let mut ranks: Vec<Vec<f64>> = vec![];
     for measured in measured.episodes.iter().flatten() {
-        let Some(curves) = pick(measured) else { continue };
+        let Some(curves) = pick.of(measured) else { continue };
         let mut single = curves.single.clone();
         single.sort_by(|a, b| b.1.total_cmp(&a.1));
         ranks.resize_with(ranks.len().max(single.len()), Vec::new);
@@ -223,30 +233,37 @@ fn claims(name: &'static str, order: &Order, measured: &Measurement, pick: Pick)
 fn effects(measured: &Measurement) -> Figure {
     let mut table = DataTable::new(&["episode", "step", "what", "swapped", "change"]);
     for (episode, all) in measured.episodes.iter().enumerate() {
-        for Measured { step, paths, values, inputs } in all {
+        for of in all {
+            let Measured { step, paths, values, inputs, .. } = of;
             let mut row = |what: &str, swapped: Option<usize>, change: Option<f64>| {
                 if let Some(change) = change {
                     let swapped = swapped.map_or(crate::figure::Cell::Nothing, Into::into);
                     table.row([episode.into(), (*step).into(), what.into(), swapped, change.into()]);
                 }
             };
-            row("everything", None, Some(paths.natural));
-            row("attended path", None, Some(paths.attended));
-            row("weights", None, paths.selection);
-            row("values", None, paths.values);
-            row("memory", None, Some(paths.memory));
-            if let Some(Regret { natural, attended, memory }) = paths.regret {
-                row("everything: regret", None, Some(natural));
-                row("attended path: regret", None, Some(attended));
-                row("memory: regret", None, Some(memory));
+            let soft = paths.first().is_some_and(|paths| paths.selection.is_some());
+            row("everything", None, Some(of.mean(|paths| paths.natural)));
+            row("attended path", None, Some(of.mean(|paths| paths.attended)));
+            row("weights", None, soft.then(|| of.mean(|paths| paths.selection.unwrap_or(0.0))));
+            row("values", None, soft.then(|| of.mean(|paths| paths.values.unwrap_or(0.0))));
+            row("memory", None, Some(of.mean(|paths| paths.memory)));
+            if paths.first().is_some_and(|paths| paths.regret.is_some()) {
+                let regret =
+                    |part: fn(Regret<f64>) -> f64| Some(of.mean(|paths| paths.regret.map_or(0.0, part)));
+                row("everything: regret", None, regret(|regret| regret.natural));
+                row("attended path: regret", None, regret(|regret| regret.attended));
+                row("memory: regret", None, regret(|regret| regret.memory));
             }
-            for (what, curves) in [("values", values), ("places", inputs)] {
+            let names = inputs.iter().enumerate().map(|(i, curves)| {
+                let claim = measured.claims.get(i).and_then(|claim| claim.name.as_ref());
+                (claim.map_or_else(|| "places".into(), |claim| format!("places, {claim}")), curves.as_ref())
+            });
+            for (what, curves) in std::iter::once(("values".to_owned(), values.as_ref())).chain(names) {
                 let Some(curves) = curves else { continue };
                 for (name, curve) in [
                     ("claim", &curves.claim),
-                    ("null", &curves.null),
-                    ("prior", &curves.prior),
-                    ("similar", &curves.similar),
+                    ("others", &curves.null),
+                    ("other episodes", &curves.prior),
                     ("best", &curves.best),
                 ] {
                     for (&budget, &change) in curves.budgets.iter().zip(curve) {
@@ -259,7 +276,7 @@ fn effects(measured: &Measurement) -> Figure {
     let means: Vec<f64> = measured
         .episodes
         .iter()
-        .map(|all| mean(&all.iter().map(|measured| measured.paths.natural).collect::<Vec<_>>()))
+        .map(|all| mean(&all.iter().map(|of| of.mean(|paths| paths.natural)).collect::<Vec<_>>()))
         .collect();
     let top = means.iter().copied().fold(1e-9, f64::max);
     let count = means.len().max(1) as f64;

@@ -2,7 +2,8 @@
 
 use foveate_core::{Agent, Env, EpisodeResult, Opened, RolloutJob, Seed};
 
-use super::effects::{Curves, DONORS, Others, Paths, of_inputs, of_values, paths};
+use super::claims::{ClaimOfMoments, claims_of};
+use super::effects::{Claimed, Curves, Effort, Paths, budgets, is_flat, named, of_inputs, of_values, paths};
 use super::meter::{EffectMeter, MOST_UNITS};
 use super::moment::{Distance, Moment};
 use crate::page::FilmEffects;
@@ -24,15 +25,66 @@ pub(in crate::study) struct Plan<'a> {
     pub(in crate::study) max_steps: Option<usize>,
     /// True if the effects of what is attended in the first episode are wanted for its film.
     pub(in crate::study) film: bool,
+    /// How much is measured of a decision.
+    pub(in crate::study) effort: Effort,
+    /// False if the action is known to depend on the observation alone.
+    pub(in crate::study) remembers: bool,
+    /// Claims that are judged in place of the agent's own; of none, its own is.
+    pub(in crate::study) claims: &'a [&'a dyn ClaimOfMoments],
 }
 
 /// A decision, and what it became.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::study) struct Measured {
     pub(in crate::study) step: usize,
-    pub(in crate::study) paths: Paths,
+    /// The episode of each donor.
+    pub(in crate::study) donors: Vec<usize>,
+    /// The same donors.
+    pub(in crate::study) paths: Vec<Paths>,
+    /// What is attended, its values swapped.
     pub(in crate::study) values: Option<Curves>,
-    pub(in crate::study) inputs: Option<Curves>,
+    /// Of every claim, places of the observation swapped; empty where that was not measured.
+    pub(in crate::study) inputs: Vec<Option<Curves>>,
+}
+
+impl Measured {
+    /// The mean over donors of a change.
+    pub(in crate::study) fn mean(&self, of: impl Fn(&Paths) -> f64) -> f64 {
+        self.paths.iter().map(of).sum::<f64>() / self.paths.len().max(1) as f64
+    }
+}
+
+/// A claim, over all moments that it was made at.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::study) struct ClaimSeen {
+    /// Its name, where somebody else than the agent makes it.
+    pub(in crate::study) name: Option<String>,
+    /// Moments that it was made at.
+    pub(in crate::study) moments: usize,
+    /// Those at which all parts are alike.
+    pub(in crate::study) flat: usize,
+    /// Whether it is the same at all of them, which are more than one.
+    pub(in crate::study) constant: bool,
+    /// Parts that it names, in the median.
+    pub(in crate::study) named: usize,
+}
+
+impl ClaimSeen {
+    fn of<'c>(name: Option<String>, claims: impl Iterator<Item = &'c Vec<f64>>) -> ClaimSeen {
+        let all: Vec<&Vec<f64>> = claims.filter(|claim| !claim.is_empty()).collect();
+        let same = |a: &[f64], b: &[f64]| {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-9 * a.abs().max(b.abs()))
+        };
+        let counts: Vec<f64> =
+            all.iter().filter(|claim| !is_flat(claim)).map(|claim| named(claim) as f64).collect();
+        ClaimSeen {
+            name,
+            moments: all.len(),
+            flat: all.iter().filter(|claim| is_flat(claim)).count(),
+            constant: all.len() > 1 && all.iter().all(|claim| same(claim, all[0])),
+            named: if counts.is_empty() { 0 } else { foveate_core::statistics::median(&counts) as usize },
+        }
+    }
 }
 
 /// Episodes that were played, and the decisions sampled from them.
@@ -52,7 +104,14 @@ pub(in crate::study) struct Measurement {
     /// Units that can be attended to, and how many of them are tested; `None` for an agent that cannot be opened.
     pub(in crate::study) units: Option<[usize; 2]>,
     pub(in crate::study) hard: bool,
+    pub(in crate::study) remembers: bool,
+    /// True if the agent attends to something at any moment.
+    pub(in crate::study) attends: bool,
     pub(in crate::study) places: usize,
+    /// The claim over what is attended.
+    pub(in crate::study) attended: ClaimSeen,
+    /// Those over places.
+    pub(in crate::study) claims: Vec<ClaimSeen>,
     pub(in crate::study) film: Option<FilmEffects>,
 }
 
@@ -101,7 +160,8 @@ fn sample(
 /// Plays the episodes and keeps sampled decisions.
 fn record(plan: &Plan<'_>, scheduler: &dyn Scheduler, each: &mut dyn FnMut()) -> Result<Sampled, StudyError> {
     let starts = Starts::new(plan.env, plan.agent, plan.seed, plan.episodes, plan.max_steps);
-    let (decisions, inputs) = (plan.decisions, plan.inputs);
+    // Saliency is asked for where nobody else claims anything.
+    let (decisions, inputs) = (plan.decisions, if plan.claims.is_empty() { plan.inputs } else { 0 });
     // A larger limit is none.
     let expected = plan.max_steps.filter(|&steps| u32::try_from(steps).is_ok()).unwrap_or(0);
     let work = |episode: usize| {
@@ -121,7 +181,7 @@ fn record(plan: &Plan<'_>, scheduler: &dyn Scheduler, each: &mut dyn FnMut()) ->
 }
 
 /// `[episodes][tokens or places]`: the mean claim of the decisions of all other episodes.
-fn priors(moments: &[Vec<Moment>], of: fn(&Moment) -> &[f64]) -> Vec<Vec<f64>> {
+fn priors<'m>(moments: &'m [Vec<Moment>], of: impl Fn(&'m Moment) -> &'m [f64]) -> Vec<Vec<f64>> {
     let tokens = moments.iter().flatten().map(|moment| of(moment).len()).max().unwrap_or(0);
     let sums: Vec<Vec<f64>> = moments
         .iter()
@@ -133,24 +193,15 @@ fn priors(moments: &[Vec<Moment>], of: fn(&Moment) -> &[f64]) -> Vec<Vec<f64>> {
             sum
         })
         .collect();
-    let mut all = vec![0.0; tokens];
-    for sum in &sums {
-        all.iter_mut().zip(sum).for_each(|(all, own)| *all += own);
-    }
-    sums.iter().map(|own| all.iter().zip(own).map(|(all, own)| all - own).collect()).collect()
-}
-
-/// The moment of another episode that is most like this one in what is observed, of those with a claim for every place if this
-/// one has.
-fn most_similar(moments: &[Vec<Moment>], episode: usize, index: usize) -> &Moment {
-    let own = &moments[episode][index];
-    let Some(places) = &own.places else { return own };
-    let others = moments.iter().enumerate().filter(|(e, _)| *e != episode).flat_map(|(_, all)| all);
-    others
-        .filter(|other| other.place_claim.len() == own.place_claim.len())
-        .map(|other| (places.difference(&own.seen, &other.seen), other))
-        .min_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map_or(own, |(_, other)| other)
+    // Not the sum of all less the own one: parts that are claimed alike must stay alike to the last digit.
+    let others = |own: usize| {
+        let mut all = vec![0.0; tokens];
+        for (_, sum) in sums.iter().enumerate().filter(|(e, _)| *e != own) {
+            all.iter_mut().zip(sum).for_each(|(all, sum)| *all += sum);
+        }
+        all
+    };
+    (0..sums.len()).map(others).collect()
 }
 
 /// Moments that values for the film's effects are taken from.
@@ -213,51 +264,72 @@ pub(in crate::study) fn measure(
         Some(sampled) => sampled,
         None => record(plan, scheduler, &mut || progress.job(playing))?,
     };
-    let Sampled { scores, moments } = sampled;
+    let Sampled { scores, mut moments } = sampled;
     let spec = plan.env.spec();
     let distance = Distance::of(spec, moments.iter().flatten().map(|moment| &moment.action[..]));
     let (units, hard) = match attended(&moments) {
         Some((units, hard)) => (Some(units), hard),
         None => (None, false),
     };
-    let priors = [priors(&moments, |moment| &moment.claim), priors(&moments, |moment| &moment.place_claim)];
     let counts: Vec<usize> = moments.iter().map(Vec::len).collect();
+    let (env_seed, inputs, effort, remembers) = (plan.seed, plan.inputs, plan.effort, plan.remembers);
+    let names = claims_of(plan.claims, &mut moments, &|e, i| spread(counts[e], inputs).contains(&i))?;
+    let of_places =
+        |number: usize| move |moment: &Moment| moment.place_claims.get(number).cloned().unwrap_or_default();
+    let attended =
+        ClaimSeen::of(None, moments.iter().flatten().filter(|of| of.opened.is_some()).map(|of| &of.claim));
+    let claims: Vec<ClaimSeen> = names
+        .into_iter()
+        .enumerate()
+        .map(|(number, name)| {
+            let all: Vec<Vec<f64>> = moments.iter().flatten().map(of_places(number)).collect();
+            ClaimSeen::of(name, all.iter())
+        })
+        .collect();
+    let prior = priors(&moments, |moment| &moment.claim);
+    let place_priors: Vec<Vec<Vec<f64>>> = (0..claims.len())
+        .map(|number| priors(&moments, |moment| moment.place_claims.get(number).map_or(&[], |claim| claim)))
+        .collect();
+    let first_places = moments.iter().flatten().find_map(|moment| moment.places.as_ref());
+    let places = first_places.map_or(0, super::places::Places::len);
+    let place_units = first_places
+        .map_or(vec![], |places| places.units(moments.iter().flatten().map(|moment| &moment.seen)));
+    let levels: Vec<Vec<usize>> =
+        claims.iter().map(|claim| budgets(places, claim.named, effort.levels)).collect();
     let jobs: Vec<(usize, usize)> =
         (0..counts.len()).flat_map(|e| (0..counts[e]).map(move |i| (e, i))).collect();
-    let (env_seed, inputs) = (plan.seed, plan.inputs);
     let work = |(e, i): (usize, usize)| {
         let moment = &moments[e][i];
         let seed = seed.child("episode", e as u64).child("decision", i as u64);
         let mut rng = seed.child("donors", 0).rng();
-        let donors: Vec<&Moment> = (0..DONORS)
-            .map(|_| {
-                let (e, i) = other_moment(&counts, e, i, &mut rng);
-                &moments[e][i]
-            })
-            .collect();
+        let drawn: Vec<(usize, usize)> =
+            (0..effort.donors).map(|_| other_moment(&counts, e, i, &mut rng)).collect();
+        let donors: Vec<&Moment> = drawn.iter().map(|&(e, i)| &moments[e][i]).collect();
         let failed = |error| policy_error(RolloutJob { genome: 0, episode: e, env_seed }, moment.step, error);
-        let salient = spread(counts[e], inputs).contains(&i);
-        let similar = most_similar(&moments, e, i);
-        let others =
-            Others { prior: [&priors[0][e], &priors[1][e]], similar: [&similar.claim, &similar.place_claim] };
-        let paths = paths(moment, &donors, &distance).map_err(failed)?;
+        let paths = paths(moment, &donors, &distance, remembers).map_err(failed)?;
         let values = match units {
             Some([_, units]) => {
-                of_values(moment, &donors, &others, units, &distance, seed).map_err(failed)?
+                of_values(moment, &donors, &prior[e], units, (&distance, effort, seed)).map_err(failed)?
             }
             None => None,
         };
-        let inputs = if salient {
-            let with_claims: Vec<&Moment> = donors
-                .iter()
-                .copied()
-                .filter(|donor| donor.seen.as_observation().space() == moment.seen.as_observation().space())
-                .collect();
-            of_inputs(moment, &with_claims, &others, &distance, seed).map_err(failed)?
-        } else {
-            None
-        };
-        Ok((e, Measured { step: moment.step, paths, values, inputs }))
+        let mut curves = vec![];
+        if spread(counts[e], inputs).contains(&i) {
+            for (number, claim) in moment.place_claims.iter().enumerate() {
+                let claimed = Claimed {
+                    claim,
+                    prior: &place_priors[number][e],
+                    budgets: &levels[number],
+                    seed: seed.child("places", number as u64),
+                };
+                curves.push(
+                    of_inputs(moment, &donors, &claimed, &place_units, (&distance, effort))
+                        .map_err(failed)?,
+                );
+            }
+        }
+        let donors = drawn.into_iter().map(|(e, _)| e).collect();
+        Ok((e, Measured { step: moment.step, donors, paths, values, inputs: curves }))
     };
     let measured = scheduler.ordered(jobs, work, &mut || progress.job(swapping))?;
     let mut episodes: Vec<Vec<Measured>> = counts.iter().map(|_| vec![]).collect();
@@ -265,10 +337,18 @@ pub(in crate::study) fn measure(
         episodes[e].push(measured);
     }
     let film = if plan.film { film(plan, &moments, &distance)? } else { None };
-    let places = moments
-        .iter()
-        .flatten()
-        .find_map(|moment| moment.places.as_ref())
-        .map_or(0, super::places::Places::len);
-    Ok(Measurement { scores, episodes, distance, units, hard, places, film })
+    let attends = moments.iter().flatten().any(|moment| !moment.claim.is_empty());
+    Ok(Measurement {
+        scores,
+        episodes,
+        distance,
+        units,
+        hard,
+        remembers,
+        attends,
+        places,
+        attended,
+        claims,
+        film,
+    })
 }

@@ -3,13 +3,15 @@
 //! A decision depends on what the attention hands on (which places, and what is there) and on the memory. Each is replaced by that
 //! of a *donor*, a decision of another episode, and the change of the action measured:
 //!
-//! * **N**, natural variation: everything from the donor, in the action's own scale. Where the action hardly moves, nothing can be
+//! * Natural variation: everything from the donor, in the action's own scale. Where the action hardly moves, nothing can be
 //!   explained.
-//! * **M**, the share of N that comes with the attended path alone; beside it that of the memory alone.
-//! * **F**, the order: the action's change when the parts that the agent claims to matter most are swapped first, between that of
-//!   random parts (0) and that of the best order of single parts (1); below 0 the claim misleads. Once over what is attended
-//!   (values swapped, weights and memory kept), once over all places of the observation (everything computed again).
+//! * Paths: the share of it that comes with what is seen or attended to alone, and with the memory alone.
+//! * Rightness: how much further the action moves when the parts that a claim names come from the donor, than when as many parts
+//!   do that it does not name. Once over all places of the observation (everything computed again), once over what is attended
+//!   (values swapped, weights and memory kept).
+//! * Of the moment: the same, less that of the parts that the claims in other episodes name.
 
+mod claims;
 mod compare;
 pub(super) mod effects;
 pub(super) mod figures;
@@ -19,6 +21,7 @@ mod moment;
 pub(super) mod page;
 mod places;
 pub(super) mod report;
+mod verdict;
 #[cfg(test)]
 mod verdict_tests;
 
@@ -26,17 +29,20 @@ use std::cell::RefCell;
 
 use foveate_core::{ActContext, Agent, Seed, episode_seed};
 
+pub use claims::{ClaimMap, ClaimOfMoments};
 pub use compare::{Compared, Comparison};
 pub use effects::Regret;
 pub use meter::EffectMeter;
 pub(super) use report::head;
-pub use report::{Order, Randomised, SwapReport, Untrained, VerdictLine};
+pub use report::{Order, Randomised, SwapReport, Untrained};
+pub use verdict::{Answer, VerdictLine};
 
 pub(super) use measure::Sampled;
 pub(crate) use meter::strongest;
 pub(super) use moment::Moment;
 pub(super) use page::{OwnTest, differences};
 
+use self::effects::Effort;
 use self::measure::{Measurement, Plan, measure};
 use super::cost::{Meter, StudyCost};
 use super::finding::{Bench, EpisodeShown};
@@ -161,15 +167,19 @@ fn find(
 ) -> Result<Option<Swapped>, StudyError> {
     let untrained = request.untrained;
     let seed = Seed::root(request.seed).child("swaps", 0);
+    let (effort, inputs) = Effort::of(request);
     let plan = Plan {
         env: request.env,
         agent: request.agent,
         seed: request.seed,
         episodes: request.episodes,
         decisions: request.decisions,
-        inputs: INPUTS,
+        inputs,
         max_steps: request.max_steps,
         film: sampled.is_some(),
+        effort,
+        remembers: request.remembers,
+        claims: &request.claims,
     };
     let parts_of = |first, then| [meter.part(first), meter.part(then)];
     let (own, others) = (parts_of("playing episodes", "swapping parts"), meter.part("untrained agents"));
@@ -191,6 +201,7 @@ fn find(
             inputs: usize::from(measured.units.is_none()),
             max_steps: Some(steps),
             film: false,
+            claims: &[],
             ..plan
         };
         let measured = measure(&plan, seed, None, scheduler, meter, [others, others + 1]);

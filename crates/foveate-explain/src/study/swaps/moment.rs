@@ -87,8 +87,8 @@ pub(in crate::study) struct Moment {
     /// `[tokens]`: how much each is said to matter, 1 in all; of hard attention the selected ones by rank, and hardly anything of
     /// the others.
     pub(in crate::study) claim: Vec<f64>,
-    /// `[places]`: the same of places.
-    pub(in crate::study) place_claim: Vec<f64>,
+    /// `[claims][places]`: the same of places: the agent's own claim, or those of others; empty where none is made.
+    pub(in crate::study) place_claims: Vec<Vec<f64>>,
 }
 
 /// A decision to begin again: the agent opened at its attention, or as it was before, and its context.
@@ -148,6 +148,7 @@ impl Moment {
             _ => vec![],
         };
         let [claim, place_claim] = [claim, place_claim].map(in_all_one);
+        let place_claims = if place_claim.is_empty() { vec![] } else { vec![place_claim] };
         Ok(Moment {
             step,
             at_attention: opens.then(|| Mutex::new(Again { agent: halfway, context: context.clone() })),
@@ -157,7 +158,7 @@ impl Moment {
             opened,
             places,
             claim,
-            place_claim,
+            place_claims,
         })
     }
 
@@ -185,7 +186,7 @@ impl Again {
     }
 }
 
-fn in_all_one(mut claim: Vec<f64>) -> Vec<f64> {
+pub(super) fn in_all_one(mut claim: Vec<f64>) -> Vec<f64> {
     let sum: f64 = claim.iter().sum();
     if sum > 0.0 {
         for claim in &mut claim {

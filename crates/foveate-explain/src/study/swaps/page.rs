@@ -1,18 +1,12 @@
-//! What stands first in a report: three lines, and what they rest on.
+//! What stands first in a report: its questions answered, and what they rest on.
 
 use super::effects::Regret;
-use super::report::{FEWEST_UNTRAINED, Order, SwapReport, Untrained, VerdictLine, natural_percent};
+use super::report::SwapReport;
+use super::verdict::{Answer, VerdictLine};
 use crate::estimate::Estimate;
 use crate::figure::Figure;
 use crate::page::{Mood, PageTable, Section, Tile};
 use crate::study::words::count;
-
-/// Names of the three lines on tiles.
-const LINES: [&str; 3] = [
-    "its action depends on the moment",
-    "more by what it attends to than by its memory",
-    "in the order of its attention",
-];
 
 /// The test that a report makes besides swaps, in words.
 pub(in crate::study) struct OwnTest {
@@ -24,7 +18,7 @@ pub(in crate::study) struct OwnTest {
     pub(in crate::study) asks: &'static str,
 }
 
-/// Where the verdict of a report's own test seems to contradict one of the three lines: what the difference is.
+/// Where the verdict of a report's own test seems to contradict one of the answers: what the difference is.
 pub(in crate::study) fn differences(
     test: &OwnTest,
     verdict: &str,
@@ -32,34 +26,42 @@ pub(in crate::study) fn differences(
 ) -> Vec<String> {
     let Some(report) = report else { return vec![] };
     let OwnTest { done, claim, asks } = test;
-    let [moves, carries, right] = report.verdict.each_ref().map(|line| line.answer);
+    let [moves, carries, right, order] =
+        ["moves", "path", "right", "order"].map(|question| report.answer(question));
     let mut told = vec![];
     if verdict == "supported" {
-        if moves == "no" {
+        if moves == Answer::No {
             told.push(format!(
                 "Two findings differ: {claim}, as {done} showed, but from moment to moment its action hardly differs. So it \
                  would react to changes that its world did not bring about."
             ));
         }
-        if carries == "no" {
+        if carries == Answer::No {
             told.push(format!(
                 "Two findings hold together: {claim}; and its memory moves its action more still than what it attends to."
             ));
         }
-        if right == "no" {
+        if right == Answer::No {
+            told.push(format!(
+                "Two tests differ: {claim}, as {done} showed; but parts that it does not name move its action more, when parts \
+                 come from other moments of its world. The first asks {asks}."
+            ));
+        }
+        if order == Answer::No {
             told.push(format!(
                 "Two findings hold together: {claim}; but the order within what it attends to is wrong. The first asks {asks}; \
                  the second swaps values behind the attention and keeps its weights."
             ));
         }
     }
-    if verdict == "not supported" && right == "yes" {
+    if verdict == "not supported" && right == Answer::Yes {
         told.push(format!(
-            "Two tests differ: values swapped in the order of the attention move its action first; {done} did not show that \
-             {claim}. That test asks {asks}; swaps show nothing that the world does not, and keep the attention's weights."
+            "Two tests differ: the parts that it names move its action more than others, when parts come from other moments; \
+             {done} did not show that {claim}. That test asks {asks}, and its null is the same claim at another moment; swaps show \
+             nothing that the world does not."
         ));
     }
-    if verdict == "not supported" && carries == "yes" {
+    if verdict == "not supported" && carries == Answer::Yes {
         told.push(format!(
             "Two findings hold together: what it attends to moves its action more than its memory does; {done} did not show \
              that {claim}. The first is about all that it attends to, the second asks {asks}."
@@ -72,7 +74,7 @@ pub(in crate::study) fn differences(
 pub(in crate::study) fn section(report: &SwapReport, bordered: bool, figures: Vec<Figure>) -> Section {
     Section {
         id: "matters".into(),
-        title: "What matters, by which path, in which order".into(),
+        title: "What matters, by which path, and whether the claim is right".into(),
         lead: lead(report, bordered),
         tables: randomised(report).into_iter().collect(),
         figures,
@@ -80,118 +82,93 @@ pub(in crate::study) fn section(report: &SwapReport, bordered: bool, figures: Ve
     }
 }
 
-/// The three lines on a terminal, each with its reason below.
+/// The answers on a terminal, each with its reason below.
 pub(in crate::study) fn verdict_lines(report: &SwapReport) -> Vec<String> {
     let line = |line: &VerdictLine| {
-        [format!("{:10} {}", line.answer, line.question), format!("           {}", line.why)]
+        [format!("{:10} {}", line.answer, line.words()), format!("           {}", line.why)]
     };
     report.verdict.iter().flat_map(line).collect()
 }
 
 pub(in crate::study) fn tiles(report: &SwapReport) -> impl Iterator<Item = Tile> {
-    let shares = |of: &Option<Estimate>| of.as_ref().map_or("—".into(), Estimate::plain);
-    let order = report.orders.first().and_then(|order| order.f.as_ref());
-    let notes = [
-        format!("between moments it differs by {} of its range", natural_percent(report)),
-        format!("{} of that; its memory {}", shares(&report.attended), shares(&report.memory)),
-        order.map_or("F is not defined".into(), |f| format!("F = {}; 0 is chance", f.plain())),
-    ];
     let seen = report.units.is_none();
-    report.verdict.iter().zip(LINES).zip(notes).map(move |((line, name), note)| Tile {
-        value: line.answer.into(),
-        name: if seen { name.replace("what it attends to", "what it sees") } else { name.into() },
-        note,
-        mood: match line.answer {
-            "yes" => Mood::Good,
-            "no" => Mood::Bad,
-            _ => Mood::Plain,
-        },
+    report.verdict.iter().map(move |line| {
+        let name = match line.question {
+            "moves" => "what it sees moves its action",
+            "path" if seen => "more by what it sees than by its memory",
+            "path" => "more by what it attends to than by its memory",
+            "right" => "what it names matters more than what it does not name",
+            "moment" => "it says more than its claims at other moments",
+            "order" => "in the order of its attention",
+            _ => "more than untrained agents of its kind",
+        };
+        let name = line.claim.as_ref().map_or_else(|| name.to_owned(), |claim| format!("{claim}: {name}"));
+        Tile {
+            value: line.answer.to_string(),
+            name,
+            note: line.number.as_ref().map_or_else(|| line.why.clone(), Estimate::percent),
+            mood: match line.answer {
+                Answer::Yes => Mood::Good,
+                Answer::No => Mood::Bad,
+                Answer::Undecided => Mood::Plain,
+            },
+        }
     })
 }
 
-/// What may be concluded, a sentence for each line.
-pub(in crate::study) fn sentences(report: &SwapReport) -> [String; 3] {
-    let [moves, carries, right] = &report.verdict;
-    let n = format!(
-        "{} in {}",
-        count(report.head.decisions, "decision"),
-        count(report.head.scores.len(), "episode")
-    );
-    let natural = natural_percent(report);
-    let first = match moves.answer {
-        "yes" => format!(
-            "Its action depends on what it sees and remembers: between moments of different episodes it differs by {natural} \
-             of its range ({n})."
-        ),
-        "no" => format!(
-            "Its action hardly depends on what it sees and remembers: between moments of different episodes it differs by \
-             {natural} of its range ({n}). So there is nothing to explain."
-        ),
-        _ => format!(
-            "Whether its action depends on what it sees and remembers is open: between moments of different episodes it differs \
-             by {natural} of its range ({n})."
-        ),
-    };
-    let second = match (&report.attended, &report.memory) {
-        (Some(attended), Some(memory)) if moves.answer == "yes" => {
-            let (what, path) = match report.units {
-                Some(_) => ("what it attends to", "what its attention hands on"),
-                None => ("what it sees", "what it sees"),
-            };
-            let shares = format!(
-                "{path} makes {} of that difference by itself, its memory {}",
-                attended.plain(),
-                memory.plain()
-            );
-            match carries.answer {
-                "yes" => format!("It acts more on {what} than on its memory: {shares}."),
-                "no" => format!("It acts more on its memory than on {what}: {shares}."),
-                _ => {
-                    format!("Whether it acts more on {what} or on its memory is open: {shares}.")
-                }
-            }
-        }
-        _ => format!("By which path is not said: {}.", carries.why),
-    };
-    let order = report.orders.first();
-    let third = match order.and_then(|order| Some((order, order.f.as_ref()?))) {
-        Some((order, f)) if moves.answer == "yes" => {
-            let numbers =
-                format!("F = {}, where 0 is a random order and 1 the best, over {}", f.plain(), order.name);
-            match right.answer {
-                "yes" => format!("What it attends to most matters most: {numbers}."),
-                "no" if f.is_below(0.0) => format!(
-                    "Its attention misleads about what matters: parts that it attends to less move its action more. {numbers}."
-                ),
-                "no" => format!(
-                    "Its attention at the moment says less about what matters than where it attends in other episodes: {numbers}."
-                ),
-                _ if f.is_above(0.0) => format!(
-                    "What it attends to most matters more than chance would have it, but {}: {numbers}.",
-                    missing(order, report.untrained.as_ref())
-                ),
-                _ => format!("Whether what it attends to most matters most is open: {numbers}."),
-            }
-        }
-        _ => format!("In which order is not said: {}.", right.why),
-    };
-    [first, second, third]
+/// What may be concluded, a sentence for each question, with its number.
+pub(in crate::study) fn sentences(report: &SwapReport) -> Vec<String> {
+    report.verdict.iter().map(|line| sentence(report, line)).collect()
 }
 
-/// What an order above chance lacks to be called right.
-fn missing(order: &Order, untrained: Option<&Untrained>) -> String {
-    let usual = !order.above_prior.as_ref().is_some_and(|prior| prior.is_above(0.0));
-    let limit = untrained.and_then(Untrained::decides);
-    let alike = limit.is_some_and(|limit| order.f.as_ref().is_none_or(|f| f.value <= limit));
-    let mut from = vec![];
-    from.extend(usual.then_some("where it usually attends"));
-    from.extend(alike.then_some("untrained agents of its kind"));
-    if from.is_empty() {
-        return format!(
-            "too few untrained agents were measured to set it apart; {FEWEST_UNTRAINED} are the least"
-        );
-    }
-    format!("that does not set it apart from {}", from.join(" and from "))
+fn sentence(report: &SwapReport, line: &VerdictLine) -> String {
+    let what = if report.units.is_some() { "what it attends to" } else { "what it sees" };
+    let names = match (
+        &line.claim,
+        report.units.is_some(),
+        report.orders.iter().any(|order| order.claim.is_none()),
+    ) {
+        (Some(claim), ..) => format!("what {claim} names"),
+        (None, false, true) if !report.attends => "what its saliency names".into(),
+        _ => "what it looks at".into(),
+    };
+    let said = match (line.question, line.answer) {
+        ("moves", Answer::Yes) => "What it sees moves its action".to_owned(),
+        ("moves", Answer::No) => {
+            "What it sees hardly moves its action, so there is nothing to explain".into()
+        }
+        ("moves", _) => "Whether what it sees moves its action is open".into(),
+        ("path", Answer::Yes) => format!("It acts more on {what} than on its memory"),
+        ("path", Answer::No) => format!("It acts more on its memory than on {what}"),
+        ("path", _) => format!("Whether it acts more on {what} or on its memory is open"),
+        ("right", Answer::Yes) => format!("{} is what it acts on", capital(&names)),
+        ("right", Answer::No) => {
+            format!("{} is not what it acts on: other parts move its action more", capital(&names))
+        }
+        ("right", _) => format!("Whether {names} is what it acts on is open"),
+        ("moment", Answer::Yes) => format!("At each moment, {names} is what matters then"),
+        ("moment", Answer::No) => {
+            format!("{} says no more about the moment than at other moments", capital(&names))
+        }
+        ("moment", _) => format!("Whether {names} is about the moment is open"),
+        ("order", Answer::Yes) => "What it attends to most matters most".into(),
+        ("order", Answer::No) => {
+            "The order of its attention misleads: parts that it attends to less move its action more".into()
+        }
+        ("order", _) => "Whether what it attends to most matters most is open".into(),
+        (_, Answer::Yes) => "It says more than untrained agents of its kind".into(),
+        (_, Answer::No) => "It says less than untrained agents of its kind".into(),
+        _ => "Whether it says more than untrained agents of its kind is open".into(),
+    };
+    let number = match (&line.number, line.question) {
+        (Some(number), "moves") => format!("by {} of its range", number.percent()),
+        (Some(number), "path") => format!("{} of the natural variation more", number.percent()),
+        (Some(number), "untrained") => number.percent(),
+        (Some(_), "moment") if line.p.is_none() => line.why.clone(),
+        (Some(number), _) => format!("by {} of its natural variation", number.percent()),
+        (None, _) => line.why.clone(),
+    };
+    format!("{said}: {number}.")
 }
 
 fn lead(report: &SwapReport, bordered: bool) -> Vec<String> {
@@ -201,12 +178,9 @@ fn lead(report: &SwapReport, bordered: bool) -> Vec<String> {
          compared between agents: the change when everything comes from the other moment."
             .into(),
     ];
-    lead.extend(
-        report
-            .verdict
-            .iter()
-            .map(|line| format!("{} {}: {}.", capital(line.question), capital(line.answer), line.why)),
-    );
+    lead.extend(report.verdict.iter().map(|line| {
+        format!("{} {}: {}.", capital(&line.words()), capital(&line.answer.to_string()), line.why)
+    }));
     if let Some(Regret { natural, attended, memory }) = &report.regret {
         lead.push(format!(
             "What is chosen with everything from the other moment scores {} below what was chosen, in the agent's own scores of the \
@@ -246,12 +220,18 @@ pub(in crate::study) fn randomised(report: &SwapReport) -> Option<PageTable> {
             format!("{}{behind}", of.tensors),
             of.natural.percent(),
             said(&of.attended, "—"),
-            said(&of.f, "not defined"),
+            said(&of.above_others, "—"),
         ]
     });
     let lead = "The same agent with parts of its weights drawn at random, in few and short episodes. An order that stays right when \
                 the attention's weights are random does not come from them.";
-    Some(PageTable { lead: Some(lead.into()), ..PageTable::new(["weights at random", "N", "M", "F"], rows) })
+    Some(PageTable {
+        lead: Some(lead.into()),
+        ..PageTable::new(
+            ["weights at random", "natural variation", "attended path", "named above others"],
+            rows,
+        )
+    })
 }
 
 fn capital(text: &str) -> String {

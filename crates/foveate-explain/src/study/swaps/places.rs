@@ -1,10 +1,6 @@
 //! Where the tokens of an agent's attention lie in what it observes, and observations with places from another.
 
-#![allow(clippy::inline_always, reason = "compiled anew for every instruction set, see `Plain`")]
-
 use foveate_core::{Attention, Observation, ObservationBuf, PatchGrid, PixelShape, Tokens};
-use foveate_kernels::Level;
-use foveate_kernels::plain::Plain;
 
 /// Rows and columns of places in a picture, where it has as many pixels.
 const SIDE: usize = 12;
@@ -101,6 +97,15 @@ impl Places {
         }
     }
 
+    /// What they are the places of, in words.
+    pub(in crate::study) fn words(&self) -> String {
+        match self {
+            Places::Pixels { height, width, .. } => format!("a picture of {height} × {width} pixels"),
+            Places::Numbers(count) => format!("{count} numbers"),
+            Places::Cells(count) => format!("a grid of {count} cells"),
+        }
+    }
+
     /// `[places]`: how far each differs between two observations: the sum over pixels of |difference|, of numbers the
     /// difference, of cells whether their codes differ.
     pub(in crate::study) fn differences(&self, a: &ObservationBuf, b: &ObservationBuf) -> Vec<f64> {
@@ -129,14 +134,35 @@ impl Places {
         }
     }
 
-    /// How far two observations differ in all places together: the sum of their [differences](Places::differences).
-    pub(in crate::study) fn difference(&self, a: &ObservationBuf, b: &ObservationBuf) -> f64 {
-        match (self, part(a), part(b)) {
-            // The places tile the picture.
-            (Places::Pixels { .. }, ObservationBuf::Image(a), ObservationBuf::Image(b)) => {
-                Level::best().run_plain(Distance([a, b].map(|image| image.as_pixels().bytes()))) as f64
+    /// `[places]`: the unit of each place's [difference](Places::differences): of numbers how much each varies over these
+    /// observations, so that those of different units can be compared; else 1.
+    pub(in crate::study) fn units<'o>(&self, seen: impl Iterator<Item = &'o ObservationBuf>) -> Vec<f64> {
+        let mut units = vec![1.0; self.len()];
+        if let Places::Numbers(count) = self {
+            let all: Vec<&Vec<f32>> = seen
+                .filter_map(|seen| match part(seen) {
+                    ObservationBuf::Vector(numbers) if numbers.len() == *count => Some(numbers),
+                    _ => None,
+                })
+                .collect();
+            for (i, unit) in units.iter_mut().enumerate() {
+                let own: Vec<f64> = all.iter().map(|numbers| f64::from(numbers[i])).collect();
+                *unit = foveate_core::statistics::std(&own).filter(|std| *std > 0.0).unwrap_or(1.0);
             }
-            _ => self.differences(a, b).iter().sum(),
+        }
+        units
+    }
+
+    /// `[places]`: a map of `rows × columns` over a picture, each weight dealt out by the area that its cell shares with every
+    /// place; of numbers and cells the weights themselves. `None` where their number does not fit.
+    pub(in crate::study) fn of_map(&self, [rows, columns]: [usize; 2], weights: &[f64]) -> Option<Vec<f64>> {
+        match self {
+            _ if rows * columns != weights.len() || weights.is_empty() => None,
+            Places::Pixels { height, width, .. } => (rows <= *height && columns <= *width)
+                .then(|| self.pool(Tokens::Cells { rows, columns }, weights)),
+            Places::Numbers(count) | Places::Cells(count) => {
+                (weights.len() == *count).then(|| weights.to_vec())
+            }
         }
     }
 
@@ -185,37 +211,6 @@ impl Places {
             }
             _ => {}
         }
-    }
-}
-
-/// The sum of |difference| over the bytes of two pictures.
-struct Distance<'a>([&'a [u8]; 2]);
-
-impl Plain for Distance<'_> {
-    type Out = u64;
-
-    // Loops, not iterators with closures, which may be compiled without the instruction set.
-    #[inline(always)]
-    fn run(self) -> u64 {
-        const LANES: usize = 64;
-        let ((a, a_rest), (b, b_rest)) = (self.0[0].as_chunks::<LANES>(), self.0[1].as_chunks::<LANES>());
-        let mut sum = 0;
-        // 257 differences fit 16 bits.
-        for (a, b) in a.chunks(257).zip(b.chunks(257)) {
-            let mut sums = [0_u16; LANES];
-            for (a, b) in a.iter().zip(b) {
-                for i in 0..LANES {
-                    sums[i] += u16::from(a[i].abs_diff(b[i]));
-                }
-            }
-            for part in sums {
-                sum += u64::from(part);
-            }
-        }
-        for (a, b) in a_rest.iter().zip(b_rest) {
-            sum += u64::from(a.abs_diff(*b));
-        }
-        sum
     }
 }
 
@@ -284,7 +279,6 @@ mod tests {
         assert_eq!(places.len(), 8, "two rows and four columns are all there are");
         assert_eq!(changed(&places, &[6], &new, &old), [0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 15, 0]);
         assert_eq!(places.differences(&old, &new)[6], 22.0);
-        assert_eq!(places.difference(&old, &new), 136.0, "1 to 16");
         // A patch of 2 x 2 pixels is four places.
         let tokens = attention.tokens();
         assert_eq!(places.pool(tokens, &[1.0, 4.0]), [0.25, 0.25, 1.0, 1.0, 0.25, 0.25, 1.0, 1.0]);
@@ -303,7 +297,6 @@ mod tests {
         places.transplant(&[1], &new, &mut out);
         assert_eq!(out, ObservationBuf::Vector(vec![0.0, -2.0, 0.0]));
         assert_eq!(places.differences(&old, &new), [1.0, 2.0, 3.0]);
-        assert_eq!(places.difference(&old, &new), 6.0);
         let grid = |codes: Vec<u8>| {
             ObservationBuf::Grid(foveate_core::GridBuf::new(1, 2, 2, codes).expect("four codes"))
         };

@@ -1,76 +1,64 @@
-//! What was found, in numbers and in three lines.
+//! What was found, in numbers and in answers.
 
 use std::fmt;
 
 use foveate_core::Labels;
-use foveate_core::statistics::holm;
 use serde::Serialize;
 
 use super::Swapped;
-use super::effects::{Curves, Regret};
-use super::measure::{Measured, Measurement};
-use crate::estimate::{Estimate, FEWEST_EPISODES, sign_flip_p};
+use super::effects::{Curves, OfDonor, Paths, Regret};
+use super::measure::{ClaimSeen, Measured, Measurement};
+use super::verdict::{Answer, Asked, FEWEST_UNTRAINED, FLOOR, Ground, LEVEL, VerdictLine, answers};
+use crate::estimate::{Estimate, Pair, Scale, Tested};
 use crate::study::words::count;
 use crate::study::{INTERVAL, ReportHead};
-
-/// Below this much natural variation, in parts of the action's whole range, nothing is claimed.
-pub(in crate::study) const FLOOR: f64 = 0.01;
-
-/// Fewer untrained agents give no *yes*: an agent above all of n has the p-value 1 / (n + 1) by its rank, and that must not be
-/// above 1 in 20.
-pub(in crate::study) const FEWEST_UNTRAINED: usize = 20 - 1;
-
-/// More episodes than this are not advised.
-const MOST_ADVISED: f64 = 1000.0;
 
 /// Whether the order of a claim is right.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Order {
     /// What is ordered, and what is swapped.
     pub name: String,
+    /// The claim, where somebody else than the agent makes it.
+    pub claim: Option<String>,
     /// True if the parts are all places of the observation; otherwise what is attended.
     pub places: bool,
     /// How many parts.
     pub parts: usize,
-    /// F: 0 as random parts, 1 as the best order of single parts, below 0 misleading; `None` where no order is better than
-    /// another.
-    pub f: Option<Estimate>,
-    /// How far the claim is above the order of where the agent attends in other episodes, in the same unit.
-    pub above_prior: Option<Estimate>,
-    /// How far it is above the claim of the most similar moment of another episode.
-    pub above_similar: Option<Estimate>,
-    /// p-value of the sign-flip test of F, corrected for the number of tests (Holm).
-    pub p: Option<f64>,
-    /// Share of the random parts that change the observation as much as the claimed ones, within a tenth; `None` where parts are
+    /// How many of them are swapped at most.
+    pub swapped: usize,
+    /// How much further the action moves when named parts are swapped than when as many others are, in parts of the natural
+    /// variation.
+    pub above_others: Estimate,
+    /// The same beside the parts that the claims in other episodes name.
+    pub above_other_moments: Estimate,
+    /// The first as a share of what the best order gets: 0 as other parts, 1 as the best; `None` where the effects of single
+    /// parts are not reliable enough to say what is best.
+    pub of_best: Option<Estimate>,
+    /// Reliability of the effects of single parts, from 0 to 1; `None` where they were not measured, or none has an effect.
+    pub reliability: Option<f64>,
+    /// Share of moments at which all parts are claimed alike, which are left out.
+    pub flat: f64,
+    /// True if the claim is the same at all moments.
+    pub constant: bool,
+    /// Share of the other parts that change the observation as much as the claimed ones, within a tenth; `None` where parts are
     /// all alike.
     pub matched: Option<f64>,
     /// Spearman correlation of claim and single effect, mean over decisions.
     pub rank_correlation: Option<f64>,
-}
-
-/// An answer to one of the three questions.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct VerdictLine {
-    /// The question.
-    pub question: &'static str,
-    /// `yes`, `no`, or `undecided`.
-    pub answer: &'static str,
-    /// The numbers that say so, in a sentence.
-    pub why: String,
+    /// The first two numbers as they are tested.
+    #[serde(skip)]
+    pub(super) tests: [Tested; 2],
 }
 
 /// What untrained agents of the same kind get.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Untrained {
-    /// Their F of the order that decides; those whose F is not defined are left out.
-    pub f: Vec<f64>,
+    /// How much further their named parts move their action than others do; 0 where that is not defined.
+    pub above_others: Vec<f64>,
     /// How many there were.
     pub agents: usize,
-    /// The agent's F is above those of this share of them; an undefined F counts as 0.
+    /// The agent is above this share of them.
     pub percentile: Option<f64>,
-    /// What another untrained agent stays below in 99 of 100 cases, if theirs are normally distributed; `None` of fewer than
-    /// two.
-    pub limit: Option<f64>,
     /// Of how many the natural variation is above the floor.
     pub moving: usize,
 }
@@ -82,19 +70,19 @@ pub struct Randomised {
     pub tensors: String,
     /// True if all tensors behind these are random, too.
     pub cascade: bool,
-    /// N.
+    /// Natural variation.
     pub natural: Estimate,
-    /// M.
+    /// The share of the attended path.
     pub attended: Option<Estimate>,
-    /// F of the order that decides.
-    pub f: Option<Estimate>,
+    /// How much further named parts move its action than others do.
+    pub above_others: Option<Estimate>,
 }
 
 impl Randomised {
     pub(in crate::study) fn new(tensors: String, cascade: bool, measured: &Measurement) -> Self {
         let Shares { natural, attended, .. } = shares(&measured.episodes);
-        let f = order(String::new(), false, measured, deciding(measured)).and_then(|order| order.f);
-        Randomised { tensors, cascade, natural, attended, f }
+        let above_others = deciding(measured).map(|order| order.above_others);
+        Randomised { tensors, cascade, natural, attended, above_others }
     }
 }
 
@@ -110,9 +98,13 @@ pub struct SwapReport {
     pub units: Option<[usize; 2]>,
     /// True if units are selected and their weights play no further part.
     pub hard: bool,
-    /// N, natural variation, in parts of the action's whole range.
+    /// True if the agent attends to something; otherwise its claim is perturbation saliency.
+    pub attends: bool,
+    /// Natural variation, in parts of the action's whole range.
     pub natural: Estimate,
-    /// M, the share of it that comes with what the attention hands on.
+    /// How far what it sees, or attends to, moves the action by itself, in the same unit.
+    pub seen: Estimate,
+    /// The share of the natural variation that comes with what the attention hands on.
     pub attended: Option<Estimate>,
     /// The share that comes with the weights alone; not for hard attention.
     pub selection: Option<Estimate>,
@@ -120,7 +112,7 @@ pub struct SwapReport {
     pub values: Option<Estimate>,
     /// The share that comes with the memory alone.
     pub memory: Option<Estimate>,
-    /// M less the share of the memory.
+    /// The share of the attended path less that of the memory.
     pub attended_above_memory: Option<Estimate>,
     /// Of choices by the largest score: by how much what is chosen then scores below what was chosen; `null` of other actions.
     pub regret: Option<Regret<Estimate>>,
@@ -130,41 +122,88 @@ pub struct SwapReport {
     pub untrained: Option<Untrained>,
     /// The agent with parts of its weights at random: each part alone, and from each part on to the last.
     pub randomised: Vec<Randomised>,
-    /// Does the input matter, does the attended path carry more of that than the memory, is the order right?
-    pub verdict: [VerdictLine; 3],
+    /// The questions with their answers.
+    pub verdict: Vec<VerdictLine>,
     /// Confidence level of all intervals, which are not corrected for their number.
     pub interval: f64,
 }
 
-/// For every episode, the sum over its decisions.
-fn sums(episodes: &[Vec<Measured>], of: impl Fn(&Measured) -> Option<f64>) -> Vec<f64> {
-    episodes.iter().map(|all| all.iter().filter_map(&of).sum()).collect()
-}
-
-fn area(curve: &[f64]) -> f64 {
-    foveate_core::statistics::mean(curve)
-}
-
 /// Which curves of a decision.
-pub(in crate::study) type Pick = fn(&Measured) -> Option<&Curves>;
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::study) enum Pick {
+    /// Of what is attended.
+    Attended,
+    /// Of all places, by the claim of this number.
+    Places(usize),
+}
 
-/// The curves of what is attended, and of all places.
-pub(in crate::study) const PICKS: [Pick; 2] =
-    [|measured| measured.values.as_ref(), |measured| measured.inputs.as_ref()];
+impl Pick {
+    pub(in crate::study) fn of(self, measured: &Measured) -> Option<&Curves> {
+        match self {
+            Pick::Attended => measured.values.as_ref(),
+            Pick::Places(claim) => measured.inputs.get(claim)?.as_ref(),
+        }
+    }
 
-/// F of some curves, with what it is compared with, before correction.
-fn order(name: String, places: bool, measured: &Measurement, pick: Pick) -> Option<Order> {
+    /// All of these decisions.
+    pub(in crate::study) fn all(measured: &Measurement) -> impl Iterator<Item = (Pick, &ClaimSeen)> {
+        let attended = measured.units.map(|_| (Pick::Attended, &measured.attended));
+        let places = measured.claims.iter().enumerate().map(|(i, claim)| (Pick::Places(i), claim));
+        attended.into_iter().chain(places)
+    }
+}
+
+/// Single effects less reliable than this do not say what the best order is.
+const RELIABLE: f64 = 0.8;
+
+/// Pairs of an episode and a donor's, of these decisions.
+fn pairs<'m>(
+    episodes: &'m [Vec<Measured>],
+    of: &'m dyn Fn(&Measured, usize) -> Option<[f64; 2]>,
+) -> Vec<Pair> {
+    let mut all = vec![];
+    for (recipient, decisions) in episodes.iter().enumerate() {
+        for measured in decisions {
+            for (i, &donor) in measured.donors.iter().enumerate() {
+                if let Some([above, below]) = of(measured, i) {
+                    all.push(Pair { recipient, donor, above, below });
+                }
+            }
+        }
+    }
+    all
+}
+
+/// The order of a claim; `None` where none was measured or the action does not vary.
+fn order(measured: &Measurement, pick: Pick, claim: &ClaimSeen) -> Option<Order> {
     let episodes = &measured.episodes;
-    let all = || episodes.iter().flatten().filter_map(pick);
-    let parts = all().next()?.budgets.last().copied()?;
-    let apart = |a: fn(&Curves) -> &[f64], b: fn(&Curves) -> &[f64]| {
-        sums(episodes, |measured| pick(measured).map(|curves| area(a(curves)) - area(b(curves))))
+    let all = || episodes.iter().flatten().filter_map(|measured| pick.of(measured));
+    let swapped = all().next()?.budgets.last().copied()?;
+    // Of every donor, something of its mean changes beside something else.
+    let ratio = |above: &dyn Fn(&OfDonor) -> f64, below: &dyn Fn(&OfDonor, &Paths) -> f64| {
+        let mut all = vec![];
+        for (recipient, decisions) in episodes.iter().enumerate() {
+            for measured in decisions {
+                for of in pick.of(measured).into_iter().flat_map(|curves| &curves.donors) {
+                    let (donor, paths) = (measured.donors[of.donor], &measured.paths[of.donor]);
+                    all.push(Pair { recipient, donor, above: above(of), below: below(of, paths) });
+                }
+            }
+        }
+        Tested::of(&all, episodes.len(), Scale::Signed)
     };
-    let lead = apart(|curves| &curves.claim, |curves| &curves.null);
-    let best = apart(|curves| &curves.best, |curves| &curves.null);
-    // Where the best order of single parts is no better than chance, there is no scale to measure on.
-    let defined = Estimate::mean(&best).is_above(0.0) || (best.len() == 1 && best[0] > 0.0);
-    let on_scale = |of: &[f64]| defined.then(|| Estimate::ratio(of, &best)).flatten();
+    let above_others = ratio(&|of| of.claim - of.null, &|_, paths| paths.natural)?;
+    let above_other_moments = ratio(&|of| of.claim - of.prior, &|_, paths| paths.natural)?;
+    let reliabilities: Vec<f64> = all()
+        .filter(|curves| !curves.single.is_empty())
+        .map(|curves| curves.reliability.unwrap_or(0.0))
+        .collect();
+    let mean = |numbers: &[f64]| (!numbers.is_empty()).then(|| foveate_core::statistics::mean(numbers));
+    let reliability = mean(&reliabilities);
+    let best = ratio(&|of| of.best - of.null, &|_, _| 1.0)?;
+    let of_best = (reliability.is_some_and(|r| r >= RELIABLE) && best.estimate.is_above(0.0))
+        .then(|| ratio(&|of| of.claim - of.null, &|of, _| of.best - of.null))
+        .flatten();
     let matched: Vec<f64> = all().filter_map(|curves| curves.matched).collect();
     let correlations: Vec<f64> = all()
         .filter(|curves| curves.single.len() > 2)
@@ -174,55 +213,72 @@ fn order(name: String, places: bool, measured: &Measurement, pick: Pick) -> Opti
             crate::saliency::rank_correlation(&claims, &effects)
         })
         .collect();
-    let mean = |numbers: &[f64]| (!numbers.is_empty()).then(|| foveate_core::statistics::mean(numbers));
+    let places = pick != Pick::Attended;
+    let [units, tested] = measured.units.unwrap_or_default();
+    let name = match pick {
+        Pick::Attended if measured.hard => format!("the {tested} selected, their values swapped"),
+        Pick::Attended => format!("the {tested} most attended of {units}, their values swapped"),
+        Pick::Places(_) => format!("all {} places, the observation swapped", measured.places),
+    };
     Some(Order {
         name,
+        claim: claim.name.clone(),
         places,
-        parts,
-        f: on_scale(&lead).map(|f| f.within([f64::NEG_INFINITY, BEST])),
-        above_prior: on_scale(&apart(|curves| &curves.claim, |curves| &curves.prior)),
-        above_similar: on_scale(&apart(|curves| &curves.claim, |curves| &curves.similar)),
-        p: defined.then(|| sign_flip_p(&lead)),
+        parts: if places { measured.places } else { tested },
+        swapped,
+        above_others: above_others.estimate,
+        above_other_moments: above_other_moments.estimate,
+        of_best: of_best.map(|of| of.estimate),
+        reliability,
+        flat: claim.flat as f64 / claim.moments.max(1) as f64,
+        constant: claim.constant,
         matched: mean(&matched),
         rank_correlation: mean(&correlations),
+        tests: [above_others, above_other_moments],
     })
 }
 
-/// N, and shares of it, by path.
+/// Natural variation, and shares of it, by path.
 struct Shares {
     natural: Estimate,
+    seen: Tested,
     attended: Option<Estimate>,
     selection: Option<Estimate>,
     values: Option<Estimate>,
     memory: Option<Estimate>,
-    above_memory: Option<Estimate>,
+    above_memory: Option<Tested>,
 }
 
 fn shares(episodes: &[Vec<Measured>]) -> Shares {
-    let natural = sums(episodes, |m| Some(m.paths.natural));
-    let counts = sums(episodes, |_| Some(1.0));
-    let difference = |of: &dyn Fn(&Measured) -> Option<f64>| Estimate::ratio(&sums(episodes, of), &natural);
-    let share = |of: &dyn Fn(&Measured) -> Option<f64>| Some(difference(of)?.within([0.0, f64::INFINITY]));
-    let soft = episodes.iter().flatten().any(|m| m.paths.selection.is_some());
+    let ratio = |scale: Scale, of: &dyn Fn(&Paths) -> Option<[f64; 2]>| {
+        Tested::of(&pairs(episodes, &|measured, i| of(&measured.paths[i])), episodes.len(), scale)
+    };
+    let mean = |of: &dyn Fn(&Paths) -> f64| ratio(Scale::Positive, &|paths| Some([of(paths), 1.0]));
+    let share = |of: &dyn Fn(&Paths) -> Option<f64>| {
+        let tested = ratio(Scale::Positive, &|paths| Some([of(paths)?, paths.natural]))?;
+        Some(tested.estimate.within([0.0, f64::INFINITY]))
+    };
+    let nothing = || Tested::of(&[Pair { recipient: 0, donor: 0, above: 0.0, below: 1.0 }], 1, Scale::Signed);
+    let seen = mean(&|paths| paths.attended).or_else(nothing);
+    let natural = mean(&|paths| paths.natural).or_else(nothing);
+    let none = Estimate { value: 0.0, interval: None };
     Shares {
-        attended: share(&|m| Some(m.paths.attended)),
-        selection: if soft { share(&|m| m.paths.selection) } else { None },
-        values: if soft { share(&|m| m.paths.values) } else { None },
-        memory: share(&|m| Some(m.paths.memory)),
-        above_memory: difference(&|m| Some(m.paths.attended - m.paths.memory)),
-        natural: Estimate::ratio(&natural, &counts)
-            .map_or(Estimate { value: 0.0, interval: None }, |natural| natural.within([0.0, 1.0])),
+        attended: share(&|paths| Some(paths.attended)),
+        selection: share(&|paths| paths.selection),
+        values: share(&|paths| paths.values),
+        memory: share(&|paths| Some(paths.memory)),
+        above_memory: ratio(Scale::Signed, &|paths| Some([paths.attended - paths.memory, paths.natural])),
+        natural: natural.map_or(none, |natural| natural.estimate.within([0.0, 1.0])),
+        seen: seen.map(|seen| seen.within([0.0, 1.0])).unwrap_or_default(),
     }
 }
 
-/// F of the best order, the largest that there is.
-const BEST: f64 = 1.0;
-
 /// The mean regret of a decision; `None` where actions are not chosen by the largest score.
 fn regret(episodes: &[Vec<Measured>]) -> Option<Regret<Estimate>> {
-    let counts = sums(episodes, |m| m.paths.regret.map(|_| 1.0));
-    let mean =
-        |of: fn(Regret<f64>) -> f64| Estimate::ratio(&sums(episodes, |m| m.paths.regret.map(of)), &counts);
+    let mean = |of: fn(Regret<f64>) -> f64| {
+        let pairs = pairs(episodes, &|measured, i| Some([of(measured.paths[i].regret?), 1.0]));
+        Some(Tested::of(&pairs, episodes.len(), Scale::Positive)?.estimate)
+    };
     Some(Regret {
         natural: mean(|regret| regret.natural)?,
         attended: mean(|regret| regret.attended)?,
@@ -230,48 +286,21 @@ fn regret(episodes: &[Vec<Measured>]) -> Option<Regret<Estimate>> {
     })
 }
 
-/// The order that decides: within what is attended, or over all places where that is not known.
-fn deciding(measured: &Measurement) -> Pick {
-    if measured.units.is_some() { PICKS[0] } else { PICKS[1] }
+/// The order that agents are compared by: within what is attended, or over all places where that is not known.
+fn deciding(measured: &Measurement) -> Option<Order> {
+    let (pick, claim) = Pick::all(measured).next()?;
+    order(measured, pick, claim)
 }
 
-/// The upper end of a one-sided 99 % prediction interval for one more number like these: their mean and s · √(1 + 1/n) times
-/// the quantile of Student's t, by its expansion around the normal quantile.
-fn limit(numbers: &[f64]) -> Option<f64> {
-    const Z: f64 = 2.326_347_874;
-    let n = numbers.len() as f64;
-    let spread = foveate_core::statistics::std(numbers)? * (n / (n - 1.0)).sqrt();
-    let free = n - 1.0;
-    let t = Z
-        + (Z.powi(3) + Z) / (4.0 * free)
-        + (5.0 * Z.powi(5) + 16.0 * Z.powi(3) + 3.0 * Z) / (96.0 * free.powi(2));
-    Some(foveate_core::statistics::mean(numbers) + t * spread * (1.0 + 1.0 / n).sqrt())
-}
-
-/// The same of F, which ends at that of the best order.
-fn limit_of_f(numbers: &[f64]) -> Option<f64> {
-    limit(numbers).map(|limit| limit.min(BEST))
-}
-
-fn untrained(own: Option<f64>, others: &[Measurement]) -> Untrained {
-    let fs: Vec<Option<f64>> = others
-        .iter()
-        .map(|other| {
-            order(String::new(), false, other, deciding(other)).and_then(|order| Some(order.f?.value))
-        })
-        .collect();
+fn untrained(own: Option<&Order>, others: &[Measurement]) -> Untrained {
+    let above_others: Vec<f64> =
+        others.iter().map(|other| deciding(other).map_or(0.0, |order| order.above_others.value)).collect();
     let moving = others.iter().filter(|other| shares(&other.episodes).natural.value >= FLOOR).count();
-    let percentile = own
-        .filter(|_| !fs.is_empty())
-        .map(|own| fs.iter().filter(|f| f.unwrap_or(0.0) < own).count() as f64 / fs.len() as f64);
-    let all: Vec<f64> = fs.iter().map(|f| f.unwrap_or(0.0)).collect();
-    Untrained {
-        agents: others.len(),
-        limit: limit_of_f(&all),
-        f: fs.into_iter().flatten().collect(),
-        percentile,
-        moving,
-    }
+    let percentile = own.filter(|_| !others.is_empty()).map(|own| {
+        let below = above_others.iter().filter(|other| **other < own.above_others.value).count();
+        below as f64 / others.len() as f64
+    });
+    Untrained { agents: others.len(), above_others, percentile, moving }
 }
 
 /// The head of a report on these decisions.
@@ -283,42 +312,27 @@ pub(in crate::study) fn head(labels: &Labels, seed: u64, measured: &Measurement)
 
 pub(in crate::study) fn report(of: &ReportHead, swapped: &Swapped) -> SwapReport {
     let Swapped { measured, others, randomised } = swapped;
-    let Shares { natural, attended, selection, values, memory, above_memory } = shares(&measured.episodes);
-    let names = [
-        match measured.units {
-            Some([_, tested]) if measured.hard => format!("the {tested} selected, their values swapped"),
-            Some([units, tested]) => format!("the {tested} most attended of {units}, their values swapped"),
-            None => String::new(),
-        },
-        format!("all {} places, the observation swapped", measured.places),
-    ];
-    let mut orders: Vec<Order> = names
-        .into_iter()
-        .zip(PICKS)
-        .enumerate()
-        .filter_map(|(i, (name, pick))| order(name, i == 1, measured, pick))
-        .collect();
-    let p: Vec<f64> = orders.iter().filter_map(|order| order.p).collect();
-    let mut corrected = holm(&p).into_iter();
-    for order in &mut orders {
-        order.p = order.p.and_then(|_| corrected.next());
-    }
+    let Shares { natural, seen, attended, selection, values, memory, above_memory } =
+        shares(&measured.episodes);
+    let orders: Vec<Order> =
+        Pick::all(measured).filter_map(|(pick, claim)| order(measured, pick, claim)).collect();
     let labels = Labels {
         env: of.env.clone(),
         picture: of.picture.clone(),
         variant: of.variant.clone(),
         weights: of.weights.clone(),
     };
-    let untrained = (!others.is_empty())
-        .then(|| untrained(orders.first().and_then(|order| Some(order.f?.value)), others));
-    let verdict = verdict(Grounds {
+    let untrained = (!others.is_empty()).then(|| untrained(orders.first(), others));
+    let verdict = verdict(&Grounds {
         episodes: measured.episodes.len(),
         opened: measured.units.is_some(),
-        natural: &natural,
+        remembers: measured.remembers,
+        seen: &seen,
         attended,
         memory,
-        above_memory,
-        order: orders.first(),
+        above_memory: above_memory.as_ref(),
+        claims: Pick::all(measured).map(|(_, claim)| claim.clone()).collect(),
+        orders: &orders,
         untrained: untrained.as_ref(),
     });
     SwapReport {
@@ -326,12 +340,14 @@ pub(in crate::study) fn report(of: &ReportHead, swapped: &Swapped) -> SwapReport
         distance: measured.distance.name(),
         units: measured.units,
         hard: measured.hard,
+        attends: measured.attends,
         natural,
+        seen: seen.estimate,
         attended,
         selection,
         values,
         memory,
-        attended_above_memory: above_memory,
+        attended_above_memory: above_memory.map(|tested| tested.estimate),
         regret: regret(&measured.episodes),
         orders,
         untrained,
@@ -341,189 +357,201 @@ pub(in crate::study) fn report(of: &ReportHead, swapped: &Swapped) -> SwapReport
     }
 }
 
-/// N in per cent.
+impl SwapReport {
+    /// The answer to the first question of this key; undecided where it was not asked.
+    pub fn answer(&self, question: &str) -> Answer {
+        let line = self.verdict.iter().find(|line| line.question == question);
+        line.map_or(Answer::Undecided, |line| line.answer)
+    }
+}
+
+/// Natural variation in per cent.
 pub(in crate::study) fn natural_percent(report: &SwapReport) -> String {
     report.natural.percent()
 }
 
-/// What the three lines rest on.
-#[derive(Clone, Copy)]
+/// What the answers rest on.
 pub(in crate::study) struct Grounds<'a> {
     pub(in crate::study) episodes: usize,
     /// True if it could be opened at its attention; otherwise its path is that of what it sees.
     pub(in crate::study) opened: bool,
-    pub(in crate::study) natural: &'a Estimate,
+    /// False if its action is known to depend on the observation alone.
+    pub(in crate::study) remembers: bool,
+    pub(in crate::study) seen: &'a Tested,
     pub(in crate::study) attended: Option<Estimate>,
     pub(in crate::study) memory: Option<Estimate>,
-    pub(in crate::study) above_memory: Option<Estimate>,
-    /// The order that decides.
-    pub(in crate::study) order: Option<&'a Order>,
+    pub(in crate::study) above_memory: Option<&'a Tested>,
+    /// The claims, in the order of [`Pick::all`].
+    pub(in crate::study) claims: Vec<ClaimSeen>,
+    /// Those of them that have an order, the same.
+    pub(in crate::study) orders: &'a [Order],
     pub(in crate::study) untrained: Option<&'a Untrained>,
 }
 
-/// `yes` and `no` need an interval on one side; all else is undecided.
-const fn answer(yes: bool, no: bool) -> &'static str {
-    match (yes, no) {
-        (true, _) => "yes",
-        (_, true) => "no",
-        _ => "undecided",
+/// The answers to the questions of a report.
+pub(in crate::study) fn verdict(of: &Grounds<'_>) -> Vec<VerdictLine> {
+    let mut asked = vec![Asked {
+        question: "moves",
+        claim: None,
+        asks: "does anything it sees move its action?",
+        ground: Ground::Test {
+            tested: of.seen.clone(),
+            limit: FLOOR,
+            says: format!(
+                "what it sees at moments of other episodes moves the action by {} of its range; the floor is 1 %",
+                of.seen.estimate.percent()
+            ),
+        },
+    }];
+    asked.push(path(of));
+    let places: Vec<&Order> = of.orders.iter().filter(|order| order.places).collect();
+    let attended = of.orders.iter().find(|order| !order.places);
+    let judged: Vec<&Order> = if places.is_empty() { attended.into_iter().collect() } else { places };
+    // Claims without an order are flat.
+    let flat = of
+        .claims
+        .iter()
+        .skip(usize::from(of.opened && of.claims.len() > 1))
+        .filter(|claim| judged.iter().all(|order| order.claim != claim.name));
+    let flat: Vec<&ClaimSeen> = flat.collect();
+    for order in &judged {
+        asked.extend([right(order), moment(order)]);
     }
+    for (question, asks) in [("right", RIGHT), ("moment", MOMENT)] {
+        if judged.is_empty() && flat.is_empty() {
+            asked.push(unknown(question, asks, None, "it claims nothing, so there is nothing to test"));
+        }
+        for claim in &flat {
+            let why = match claim {
+                ClaimSeen { moments: 0, .. } => "the claim was not made at any tested moment",
+                ClaimSeen { moments, flat, .. } if moments == flat => {
+                    "it claims all parts alike, so there is nothing to be right or wrong"
+                }
+                _ => "nothing that it names could be swapped on its own beside as many other parts",
+            };
+            asked.push(unknown(question, asks, claim.name.clone(), why));
+        }
+    }
+    if let Some(order) = attended.filter(|_| judged.iter().any(|order| order.places)) {
+        let Ground::Test { tested, limit, says } = right(order).ground else { return vec![] };
+        let ground = Ground::Test { tested, limit, says };
+        asked.push(Asked {
+            question: "order",
+            claim: None,
+            asks: "is the order within what it attends to right?",
+            ground,
+        });
+    }
+    if let Some(others) = of.untrained {
+        asked.push(beside_untrained(of.orders.first(), others));
+    }
+    answers(of.episodes, asked)
 }
 
-/// The answers to the three questions. A number that is not defined decides nothing.
-pub(in crate::study) fn verdict(grounds: Grounds<'_>) -> [VerdictLine; 3] {
-    let Grounds { episodes, opened, natural, attended, memory, above_memory, order, .. } = grounds;
-    let few = (episodes < FEWEST_EPISODES).then(|| {
+const RIGHT: &str = "do the parts that it names matter more than parts that it does not name?";
+const MOMENT: &str = "does it say more about the moment than the same claim of other moments?";
+
+fn unknown(question: &'static str, asks: &'static str, claim: Option<String>, why: &str) -> Asked {
+    let ground = Ground::Known { answer: Answer::Undecided, number: None, why: why.into() };
+    Asked { question, claim, asks, ground }
+}
+
+fn path(of: &Grounds<'_>) -> Asked {
+    let (asks, path) = if of.opened {
+        ("does what it attends to move its action more than its memory does?", "what the attention hands on")
+    } else {
+        ("does what it sees move its action more than its memory does?", "what it sees")
+    };
+    let (Some(attended), Some(memory), Some(apart)) = (of.attended, of.memory, of.above_memory) else {
+        return unknown("path", asks, None, "the paths were not measured");
+    };
+    let says = if of.remembers {
         format!(
-            "{} {} too few to say; {FEWEST_EPISODES} are the least",
-            count(episodes, "episode"),
-            if episodes == 1 { "is" } else { "are" }
+            "{path} alone makes {} of the natural variation, the memory alone {}",
+            attended.percent(),
+            memory.percent()
         )
-    });
-    let moves = few.is_none() && natural.is_above(FLOOR);
-    let stays = few.is_none() && natural.is_below(FLOOR);
-    let range =
-        format!("between moments the action differs by {} of its range; the floor is 1 %", natural.percent());
-    let first = VerdictLine {
-        question: "does what it sees and remembers move its action?",
-        answer: answer(moves, stays),
-        why: match &few {
-            _ if moves || stays => range,
-            Some(few) => format!("{range}; {few}"),
-            None => format!("{range}; {}", would_decide(natural, FLOOR, episodes)),
-        },
-    };
-    let unasked = match few {
-        Some(few) => few,
-        None if stays => "nothing to explain: the action hardly moves".into(),
-        None => "it is open whether the action moves at all".into(),
-    };
-    let (question, path) = if opened {
-        ("does what it attends to carry more of that than its memory?", "what the attention hands on")
     } else {
-        ("does what it sees carry more of that than its memory?", "what it sees")
+        "it answers the same question in the same way, so its action depends on what it sees alone".into()
     };
-    let second = match (attended, memory, above_memory) {
-        (Some(m), Some(memory), Some(apart)) if moves => {
-            let answer = answer(apart.is_above(0.0), apart.is_below(0.0));
-            let mut why =
-                format!("{path} alone makes {} of it, the memory alone {}", m.percent(), memory.percent());
-            if answer == "undecided" {
-                why += &format!("; {}", would_decide(&apart, 0.0, episodes));
-            }
-            VerdictLine { question, answer, why }
-        }
-        _ => {
-            let why = if moves { "the paths were not measured".into() } else { unasked.clone() };
-            VerdictLine { question, answer: "undecided", why }
-        }
-    };
-    let question = "is the order of what it attends to right?";
-    let third = match order {
-        Some(order) if moves => of_order(order, grounds),
-        Some(_) => VerdictLine { question, answer: "undecided", why: unasked },
-        None => VerdictLine {
-            question,
-            answer: "undecided",
-            why: "the agent claims no order, so there is none to test".into(),
-        },
-    };
-    [first, second, third]
+    Asked {
+        question: "path",
+        claim: None,
+        asks,
+        ground: Ground::Test { tested: apart.clone(), limit: 0.0, says },
+    }
 }
 
-/// The third answer.
-fn of_order(order: &Order, Grounds { episodes, untrained, .. }: Grounds<'_>) -> VerdictLine {
-    let question = "is the order of what it attends to right?";
-    let (Some(f), Some(prior)) = (&order.f, &order.above_prior) else {
-        let why = format!(
-            "over {}, no order moves the action measurably more than a random one, so F is not defined; more episodes or \
-             decisions may define it",
-            order.name
-        );
-        return VerdictLine { question, answer: "undecided", why };
-    };
-    let limit = untrained.and_then(Untrained::decides);
-    let own = f.is_above(0.0) && prior.is_above(0.0);
-    let answer =
-        answer(own && limit.is_some_and(|limit| f.value > limit), f.is_below(0.0) || prior.is_below(0.0));
-    let mut why = format!(
-        "F = {} over {}; above the order of other episodes by {}",
-        f.plain(),
-        order.name,
-        prior.plain()
+fn right(order: &Order) -> Asked {
+    let says = format!(
+        "with the parts that it names from another moment, up to {} of {}, the action moves by {} of its natural variation more than \
+         with as many others",
+        order.swapped,
+        order.parts,
+        order.above_others.percent(),
     );
-    if let Some(above) = untrained.and_then(Untrained::above) {
-        why += &format!("; above {above}");
-    }
-    why += &match (limit, answer) {
-        (_, "no") => String::new(),
-        (_, "undecided") if !f.is_above(0.0) => format!("; {}", would_decide(f, 0.0, episodes)),
-        (_, "undecided") if !prior.is_above(0.0) => {
-            format!("; as to other episodes, {}", would_decide(prior, 0.0, episodes))
-        }
-        (None, _) => format!("; at least {FEWEST_UNTRAINED} untrained agents would decide it"),
-        (Some(limit), "undecided") if limit >= BEST => {
-            "; they differ so much that one more might have F = 1, as the best order has, so that more untrained agents would \
-             have to decide it"
-                .into()
-        }
-        (Some(limit), "undecided") => format!(
-            "; one more of them would stay below {limit:.2}, which F does not pass; more untrained agents would set that limit \
-             better"
-        ),
-        (Some(limit), _) => format!("; one more of them would stay below {limit:.2}"),
-    };
-    VerdictLine { question, answer, why }
+    let ground = Ground::Test { tested: order.tests[0].clone(), limit: 0.0, says };
+    Asked { question: "right", claim: order.claim.clone(), asks: RIGHT, ground }
 }
 
-/// What would decide a question that is open because this interval holds the limit: an interval is as wide as one divided by
-/// the root of the episodes.
-fn would_decide(of: &Estimate, limit: f64, episodes: usize) -> String {
-    let Some([low, high]) = of.interval else { return "more episodes would decide it".into() };
-    if of.value == limit {
-        return "the number lies at its limit, so that more episodes may not decide it".into();
-    }
-    let (apart, half) = if of.value > limit {
-        (of.value - limit, of.value - low)
+fn moment(order: &Order) -> Asked {
+    let ground = if order.constant {
+        Ground::Known {
+            answer: Answer::No,
+            number: Some(Estimate { value: 0.0, interval: None }),
+            why: "it claims the same at every moment".into(),
+        }
     } else {
-        (limit - of.value, high - of.value)
+        let says = format!(
+            "with the parts that it names, the action moves by {} of its natural variation more than with those that its claims in other \
+             episodes name",
+            order.above_other_moments.percent()
+        );
+        Ground::Test { tested: order.tests[1].clone(), limit: 0.0, says }
     };
-    // In steps of five, and more than there are.
-    let needed = (episodes as f64 * (half / apart).powi(2) / 5.0).ceil() * 5.0;
-    let needed = needed.max((episodes + 1) as f64);
-    if needed <= MOST_ADVISED {
-        format!("about {needed:.0} episodes would decide it, if the numbers stay")
-    } else {
-        format!("more than {MOST_ADVISED:.0} episodes would have to decide it, if the numbers stay")
+    Asked { question: "moment", claim: order.claim.clone(), asks: MOMENT, ground }
+}
+
+/// An agent above all of n untrained ones has the p-value 1 / (n + 1) by its rank; one whose whole interval lies below their mean
+/// has less than they.
+fn beside_untrained(own: Option<&Order>, others: &Untrained) -> Asked {
+    let asks = "does it say more than untrained agents of its kind?";
+    let (Some(own), Some(above)) = (own, others.above()) else {
+        return unknown("untrained", asks, None, "it has no order that could be compared");
+    };
+    let n = others.agents as f64;
+    let at_least = n - (others.percentile.unwrap_or(0.0) * n).round();
+    let theirs = foveate_core::statistics::mean(&others.above_others);
+    let answer = match (1.0 + at_least) / (1.0 + n) {
+        p if p <= LEVEL => Answer::Yes,
+        _ if own.above_others.is_below(theirs) => Answer::No,
+        _ => Answer::Undecided,
+    };
+    let mut why = format!("{} over {}; above {above}", own.above_others.percent(), own.name);
+    if others.agents < FEWEST_UNTRAINED {
+        why += &format!("; at least {FEWEST_UNTRAINED} untrained agents would decide it");
+    } else if answer == Answer::Undecided {
+        why += "; more untrained agents would set the limit better";
     }
+    let ground = Ground::Known { answer, number: Some(own.above_others), why };
+    Asked { question: "untrained", claim: None, asks, ground }
 }
 
 impl Untrained {
-    /// The limit that an agent must pass; `None` of too few agents.
-    pub(in crate::study) fn decides(&self) -> Option<f64> {
-        self.limit.filter(|_| self.agents >= FEWEST_UNTRAINED)
-    }
-
-    /// Above how many the agent is, of how many; `None` where its own F is not defined.
+    /// Above how many the agent is, of how many; `None` where it has no order.
     pub(in crate::study) fn above(&self) -> Option<String> {
-        let share = self.percentile?;
-        let undefined = self.agents - self.f.len();
-        let counted = match undefined {
-            0 => String::new(),
-            _ => format!(" (F is not defined for {undefined} of them and counts as 0)"),
-        };
-        let above = (share * self.agents as f64).round();
+        let above = (self.percentile? * self.agents as f64).round();
         let few = if self.agents < FEWEST_UNTRAINED { ", which are too few for a yes" } else { "" };
-        Some(format!("{above:.0} of {} untrained agents{counted}{few}", self.agents))
+        Some(format!("{above:.0} of {} untrained agents{few}", self.agents))
     }
 }
 
 impl fmt::Display for SwapReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.head.lines(f)?;
-        writeln!(f, "  N, natural variation          {}", self.natural.percent())?;
+        writeln!(f, "  natural variation             {}", self.natural.percent())?;
         for (name, share) in [
-            ("M, attended path", &self.attended),
+            ("attended path", &self.attended),
             ("  weights alone", &self.selection),
             ("  values alone", &self.values),
             ("memory", &self.memory),
@@ -540,47 +568,29 @@ impl fmt::Display for SwapReport {
             }
         }
         for order in &self.orders {
-            let f_of = order.f.as_ref().map_or("not defined".into(), Estimate::plain);
-            write!(f, "  F  {f_of}  {}", order.name)?;
+            if let Some(claim) = &order.claim {
+                write!(f, "  {claim}:")?;
+            }
+            write!(f, "  named above others  {}  {}", order.above_others.plain(), order.name)?;
+            if let Some(of_best) = &order.of_best {
+                write!(f, "; {} of the best order", of_best.plain())?;
+            }
             if let Some(matched) = order.matched {
-                write!(f, "; {:.0} % of random places matched", 100.0 * matched)?;
+                write!(f, "; {:.0} % of other parts matched", 100.0 * matched)?;
             }
             writeln!(f)?;
         }
-        if let Some(untrained @ Untrained { f: all, agents, .. }) = &self.untrained {
-            let agents =
-                untrained.above().map_or_else(|| count(*agents, "agent"), |above| format!("above {above}"));
-            let theirs = if all.is_empty() {
-                "their F is not defined".into()
-            } else {
-                format!("their mean F is {:.2}", foveate_core::statistics::mean(all))
-            };
-            writeln!(f, "  untrained                     {agents}; {theirs}")?;
+        if let Some(untrained) = &self.untrained {
+            let agents = untrained
+                .above()
+                .map_or_else(|| count(untrained.agents, "agent"), |above| format!("above {above}"));
+            let theirs = foveate_core::statistics::mean(&untrained.above_others);
+            writeln!(f, "  untrained                     {agents}; their mean is {theirs:.2}")?;
         }
         for (i, line) in self.verdict.iter().enumerate() {
-            let end = if i < 2 { "\n" } else { "" };
-            write!(f, "  {:10} {}\n             {}{end}", line.answer, line.question, line.why)?;
+            let end = if i + 1 < self.verdict.len() { "\n" } else { "" };
+            write!(f, "  {:10} {}\n             {}{end}", line.answer, line.words(), line.why)?;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{limit, limit_of_f};
-
-    #[test]
-    fn the_limit_of_untrained_agents_is_that_of_students_t() {
-        // t(19) is 2.5395 at 99 %, t(4) 3.7469, where the expansion is off by a few hundredths.
-        let twenty: Vec<f64> = (0..20).map(f64::from).collect();
-        let spread = (665.0_f64 / 19.0).sqrt();
-        let expect = 9.5 + 2.5395 * spread * (21.0_f64 / 20.0).sqrt();
-        assert!((limit(&twenty).expect("twenty") - expect).abs() < 0.01);
-        let five = limit(&[0.0, 1.0, 2.0, 3.0, 4.0]).expect("five");
-        assert!((five - (2.0 + 3.7469 * 2.5_f64.sqrt() * 1.2_f64.sqrt())).abs() < 0.25, "{five}");
-        assert_eq!((limit(&[1.0]), limit(&[0.5; 9])), (None, Some(0.5)));
-        let apart = [-0.6, 0.9, 0.2, 0.4, -0.1, 0.7];
-        assert!(limit(&apart).is_some_and(|limit| limit > 1.0));
-        assert_eq!((limit_of_f(&apart), limit_of_f(&[0.5; 9])), (Some(1.0), Some(0.5)));
     }
 }

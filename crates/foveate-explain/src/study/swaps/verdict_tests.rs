@@ -3,41 +3,58 @@
 use foveate_core::Labels;
 
 use super::compare::Compared;
+use super::measure::ClaimSeen;
 use super::page::{OwnTest, differences, sentences, tiles, verdict_lines};
-use super::report::{FEWEST_UNTRAINED, Grounds, Order, SwapReport, Untrained, verdict};
-use crate::estimate::Estimate;
+use super::report::{Grounds, Order, SwapReport, Untrained, verdict};
+use super::verdict::{Answer, FEWEST_UNTRAINED, LEVEL};
+use crate::estimate::{Pair, Scale, Tested};
 use crate::faithful::{Conclusion, Faithfulness};
 use crate::page::Mood;
 use crate::study::analyses::covers::COVERING;
 use crate::study::{Claim, Covers, Findings, Method, ReportHead};
 
-fn of(value: f64, low: f64, high: f64) -> Estimate {
-    Estimate { value, interval: Some([low, high]) }
+/// A number of so many episodes, `spread` apart.
+fn tested(value: f64, spread: f64, episodes: usize) -> Tested {
+    let pairs: Vec<Pair> = (0..episodes)
+        .map(|e| {
+            let above = value + spread * (e as f64 / (episodes - 1).max(1) as f64 - 0.5);
+            Pair { recipient: e, donor: e, above, below: 1.0 }
+        })
+        .collect();
+    Tested::of(&pairs, episodes, Scale::Signed).expect("something to divide by")
 }
 
 /// Above 0, open, below 0.
-const SIDES: [Estimate; 3] = [
-    Estimate { value: 0.5, interval: Some([0.3, 0.7]) },
-    Estimate { value: 0.1, interval: Some([-0.1, 0.3]) },
-    Estimate { value: -0.5, interval: Some([-0.7, -0.3]) },
-];
+const SIDES: [f64; 3] = [0.5, 0.0, -0.5];
 
-fn order(f: Option<Estimate>, above_prior: Option<Estimate>) -> Order {
+fn claim(name: Option<&str>) -> ClaimSeen {
+    ClaimSeen { name: name.map(Into::into), moments: 9, flat: 0, constant: false, named: 9 }
+}
+
+fn order(places: bool, above_others: f64, above_other_moments: f64, episodes: usize) -> Order {
+    let tests = [above_others, above_other_moments].map(|value| tested(value, 0.1, episodes));
     Order {
         name: "the 10 selected, their values swapped".into(),
-        places: false,
+        claim: None,
+        places,
         parts: 10,
-        f,
-        above_prior,
-        above_similar: above_prior,
-        p: f.map(|_| 0.01),
+        swapped: 5,
+        above_others: tests[0].estimate,
+        above_other_moments: tests[1].estimate,
+        of_best: None,
+        reliability: None,
+        flat: 0.0,
+        constant: false,
         matched: None,
         rank_correlation: None,
+        tests,
     }
 }
 
-fn untrained(agents: usize, limit: f64) -> Untrained {
-    Untrained { f: vec![0.0; agents], agents, percentile: Some(1.0), limit: Some(limit), moving: agents }
+/// One above so many of so many untrained agents.
+fn untrained(above: usize, agents: usize) -> Untrained {
+    let above_others = (0..agents).map(|agent| if agent < above { 0.0 } else { 0.9 }).collect();
+    Untrained { above_others, agents, percentile: Some(above as f64 / agents as f64), moving: agents }
 }
 
 fn head(episodes: usize) -> ReportHead {
@@ -47,20 +64,23 @@ fn head(episodes: usize) -> ReportHead {
 /// A report of these numbers.
 fn report(
     episodes: usize,
-    natural: Estimate,
-    apart: Estimate,
-    order: Option<Order>,
+    seen: f64,
+    apart: f64,
+    orders: Vec<Order>,
     untrained: Option<Untrained>,
 ) -> SwapReport {
-    let share = Some(of(0.6, 0.5, 0.7));
-    let verdict = verdict(Grounds {
+    let share = Some(tested(0.6, 0.05, episodes).estimate);
+    let (seen, apart) = (tested(seen, 0.4 * seen, episodes), tested(apart, 0.1, episodes));
+    let verdict = verdict(&Grounds {
         episodes,
         opened: true,
-        natural: &natural,
+        remembers: true,
+        seen: &seen,
         attended: share,
         memory: share,
-        above_memory: Some(apart),
-        order: order.as_ref(),
+        above_memory: Some(&apart),
+        claims: vec![claim(None), claim(None)],
+        orders: &orders,
         untrained: untrained.as_ref(),
     });
     SwapReport {
@@ -68,14 +88,16 @@ fn report(
         distance: "",
         units: Some([10, 10]),
         hard: true,
-        natural,
+        attends: true,
+        natural: seen.estimate,
+        seen: seen.estimate,
         attended: share,
         selection: None,
         values: None,
         memory: share,
-        attended_above_memory: Some(apart),
+        attended_above_memory: Some(apart.estimate),
         regret: None,
-        orders: order.into_iter().collect(),
+        orders,
         untrained,
         randomised: vec![],
         verdict,
@@ -85,60 +107,58 @@ fn report(
 
 /// All combinations of findings.
 fn all() -> Vec<SwapReport> {
-    let orders = [None, Some(order(None, None))].into_iter().chain(
-        SIDES.into_iter().flat_map(|f| SIDES.into_iter().map(move |prior| Some(order(Some(f), Some(prior))))),
-    );
-    let orders: Vec<_> = orders.collect();
-    let others = [None, Some(untrained(2, 0.1)), Some(untrained(18, 0.1)), Some(untrained(19, 0.1))];
-    let others: Vec<_> =
-        others.into_iter().chain([Some(untrained(20, 0.9)), Some(untrained(20, 1.4))]).collect();
+    let others = [None, Some(untrained(2, 2)), Some(untrained(19, 19)), Some(untrained(3, 20))];
     let mut all = vec![];
     for episodes in [1, 4, 5, 20] {
-        for natural in [of(0.2, 0.1, 0.3), of(0.02, 0.005, 0.03), of(0.001, 0.0005, 0.002)] {
+        for seen in [0.2, 0.01, 0.001] {
             for apart in SIDES {
-                for order in &orders {
-                    for others in &others {
-                        all.push(report(episodes, natural, apart, order.clone(), others.clone()));
+                for right in SIDES {
+                    for attended in SIDES {
+                        for others in &others {
+                            let moment = -attended;
+                            let of = |places, right| order(places, right, moment, episodes);
+                            let orders = vec![of(false, attended), of(true, right)];
+                            all.push(report(episodes, seen, apart, orders, others.clone()));
+                        }
                     }
                 }
+                all.push(report(episodes, seen, apart, vec![], None));
             }
         }
     }
     all
 }
 
-fn answers(report: &SwapReport) -> [&'static str; 3] {
-    report.verdict.each_ref().map(|line| line.answer)
-}
-
-/// What sentences assert: the words, the line, its answer.
-const SAID: [(&str, usize, &str); 17] = [
-    ("Its action depends on what", 0, "yes"),
-    ("Its action hardly depends on what", 0, "no"),
-    ("its action hardly changes between moments", 0, "no"),
-    ("from moment to moment its action hardly differs", 0, "no"),
-    ("nothing to explain", 0, "no"),
-    ("whether its action depends on", 0, "undecided"),
-    ("cts more on what it attends to than on its memory", 1, "yes"),
-    ("attends to moves its action more than its memory does", 1, "yes"),
-    ("cts more on its memory than on what it attends to", 1, "no"),
-    ("its memory moves its action more still", 1, "no"),
-    ("What it attends to most matters most.", 2, "yes"),
-    ("What it attends to most matters most:", 2, "yes"),
-    ("in the order of the attention move its action first", 2, "yes"),
-    ("misleads about what matters", 2, "no"),
-    ("says less about what matters", 2, "no"),
-    ("the order within what it attends to is wrong", 2, "no"),
-    ("In which order is not said", 2, "undecided"),
+/// What sentences assert: the words, the question, its answer.
+const SAID: [(&str, &str, Answer); 20] = [
+    ("What it sees moves its action", "moves", Answer::Yes),
+    ("What it sees hardly moves its action", "moves", Answer::No),
+    ("what it sees hardly moves its action, so there is nothing to explain", "moves", Answer::No),
+    ("hether what it sees moves its action", "moves", Answer::Undecided),
+    ("cts more on what it attends to than on its memory", "path", Answer::Yes),
+    ("attends to moves its action more than its memory does;", "path", Answer::Yes),
+    ("cts more on its memory than on what it attends to", "path", Answer::No),
+    ("its memory moves its action more still", "path", Answer::No),
+    ("What it looks at is what it acts on", "right", Answer::Yes),
+    ("what it looks at matters more than what it does not look at", "right", Answer::Yes),
+    ("parts that it names move its action more than others, when", "right", Answer::Yes),
+    ("What it looks at is not what it acts on", "right", Answer::No),
+    ("what it looks at matters less than what it does not look at", "right", Answer::No),
+    ("but parts that it does not name move its action more", "right", Answer::No),
+    ("Whether what it looks at is what it acts on is open", "right", Answer::Undecided),
+    ("At each moment, what it looks at is what matters then", "moment", Answer::Yes),
+    ("What it attends to most matters most:", "order", Answer::Yes),
+    ("The order of its attention misleads", "order", Answer::No),
+    ("the order of its attention misleads", "order", Answer::No),
+    ("but the order within what it attends to is wrong", "order", Answer::No),
 ];
 
 #[track_caller]
 fn check_words(report: &SwapReport, texts: &[String]) {
-    let answers = answers(report);
     for text in texts {
-        for (words, line, answer) in SAID {
+        for (words, question, answer) in SAID {
             if text.contains(words) {
-                assert_eq!(answers[line], answer, "“{text}” beside {:?}", report.verdict);
+                assert_eq!(report.answer(question), answer, "“{text}” beside {:?}", report.verdict);
             }
         }
     }
@@ -167,108 +187,109 @@ fn covers(swaps: &SwapReport, own: Conclusion, driving: Conclusion) -> Covers {
 fn no_two_sentences_of_a_page_contradict() {
     let mut seen = std::collections::BTreeSet::new();
     for report in all() {
-        let now = answers(&report);
-        seen.insert(now);
+        seen.insert(["moves", "path", "right", "order"].map(|question| report.answer(question)));
         for (tile, line) in tiles(&report).zip(&report.verdict) {
             let mood = match line.answer {
-                "yes" => Mood::Good,
-                "no" => Mood::Bad,
-                _ => Mood::Plain,
+                Answer::Yes => Mood::Good,
+                Answer::No => Mood::Bad,
+                Answer::Undecided => Mood::Plain,
             };
-            assert_eq!((&*tile.value, tile.mood), (line.answer, mood));
+            assert_eq!((&*tile.value, tile.mood), (&*line.answer.to_string(), mood));
         }
         let first = sentences(&report);
+        assert_eq!(first.len(), report.verdict.len());
         for (sentence, line) in first.iter().zip(&report.verdict) {
-            let open = ["open", "not said", "set it apart"].iter().any(|words| sentence.contains(words));
-            assert_eq!(open, line.answer == "undecided", "“{sentence}” beside {line:?}");
+            assert_eq!(
+                sentence.contains(" open"),
+                line.answer == Answer::Undecided,
+                "“{sentence}” beside {line:?}"
+            );
         }
         let compared =
             Compared { name: "it".into(), report: report.clone(), more: Findings::default() }.sentence();
-        check_words(&report, &[first.to_vec(), vec![compared]].concat());
+        check_words(&report, &[first.clone(), vec![compared]].concat());
         for own in [Conclusion::Supported, Conclusion::NotSupported, Conclusion::Undecided] {
-            for driving in [Conclusion::Supported, Conclusion::NotSupported, Conclusion::Undecided] {
-                let study = covers(&report, own, driving);
-                let episodes = report.head.scores.len();
-                let terminal = [verdict_lines(&report), study.lines()].concat().join("\n");
-                let texts = [study.sentences(episodes, true), vec![terminal]].concat();
-                check_words(&report, &texts);
-                // What seems to contradict is explained, on the page and on a terminal; nothing else is.
-                let seems = match own {
-                    Conclusion::Supported => now.contains(&"no"),
-                    Conclusion::NotSupported => now[1] == "yes" || now[2] == "yes",
-                    Conclusion::Undecided => false,
-                };
-                assert_eq!(!study.differences.is_empty(), seems, "{own}: {:?}", report.verdict);
-                for told in &study.differences {
-                    assert!(texts.iter().filter(|text| text.contains(told)).count() == 2, "{told}");
+            let study = covers(&report, own, own);
+            let episodes = report.head.scores.len();
+            let terminal = [verdict_lines(&report), study.lines()].concat().join("\n");
+            let texts = [study.sentences(episodes, true), vec![terminal]].concat();
+            check_words(&report, &texts);
+            // What seems to contradict is explained, on the page and on a terminal; nothing else is.
+            let is = |question, answer| report.answer(question) == answer;
+            let seems = match own {
+                Conclusion::Supported => {
+                    ["moves", "path", "right", "order"].iter().any(|question| is(question, Answer::No))
                 }
+                Conclusion::NotSupported => is("path", Answer::Yes) || is("right", Answer::Yes),
+                Conclusion::Undecided => false,
+            };
+            assert_eq!(!study.differences.is_empty(), seems, "{own}: {:?}", report.verdict);
+            for told in &study.differences {
+                assert!(texts.iter().filter(|text| text.contains(told)).count() == 2, "{told}");
             }
         }
     }
-    assert_eq!(seen.len(), 9 + 2, "nine with an action that moves, two without: {seen:?}");
+    assert_eq!(seen.len(), 27 + 2, "27 with an action that moves, two without: {seen:?}");
 }
 
 #[test]
 fn an_answer_rests_on_what_is_defined() {
     for report in all() {
-        let [moves, carries, right] = answers(&report);
         let few = report.head.scores.len() < 5;
-        assert!(!few || [moves, carries, right] == ["undecided"; 3], "{:?}", report.verdict);
-        assert!(moves == "yes" || [carries, right] == ["undecided"; 2], "{:?}", report.verdict);
-        let f = report.orders.first().and_then(|order| order.f);
-        assert!(f.is_some() || right == "undecided", "an undefined F decides nothing: {:?}", report.verdict);
-        let agents = report.untrained.as_ref().map_or(0, |untrained| untrained.agents);
-        assert!(right != "yes" || agents >= FEWEST_UNTRAINED, "{agents}: {:?}", report.verdict);
+        let moves = report.answer("moves");
         for line in &report.verdict {
-            let says =
-                ["would", "are the least", "may define", "is open", "none to test", "nothing to explain"];
+            assert!(!few || line.answer == Answer::Undecided, "{line:?}");
+            assert!(
+                line.question == "moves" || moves == Answer::Yes || line.answer == Answer::Undecided,
+                "{line:?}"
+            );
+            let says = [
+                "would",
+                "are the least",
+                "is open",
+                "nothing to",
+                "nothing that",
+                "may not decide",
+                "could be compared",
+                "were not measured",
+            ];
             let says = says.iter().any(|words| line.why.contains(words));
-            assert!(line.answer != "undecided" || says, "what would decide it? {line:?}");
+            assert!(line.answer != Answer::Undecided || says, "what would decide it? {line:?}");
+            assert!(line.p.is_none_or(|p| p <= LEVEL) || line.answer == Answer::Undecided, "{line:?}");
         }
+        let agents = report.untrained.as_ref().map_or(0, |untrained| untrained.agents);
+        assert!(report.answer("untrained") != Answer::Yes || agents >= FEWEST_UNTRAINED, "{agents}");
     }
     // By its rank, an agent above all of n others has p = 1 / (n + 1).
     assert!(1.0 / (FEWEST_UNTRAINED as f64 + 1.0) <= 0.05 && 1.0 / FEWEST_UNTRAINED as f64 > 0.05);
-    let of_agents = |agents| {
-        let order = order(Some(SIDES[0]), Some(SIDES[0]));
-        report(20, of(0.2, 0.1, 0.3), SIDES[0], Some(order), Some(untrained(agents, 0.1)))
+    let of_agents = |above, agents| {
+        let orders = vec![order(false, 0.5, 0.5, 20)];
+        report(20, 0.2, 0.5, orders, Some(untrained(above, agents))).answer("untrained")
     };
     assert_eq!(
-        [2, 18, 19, 20].map(|agents| answers(&of_agents(agents))[2]),
-        ["undecided", "undecided", "yes", "yes"]
+        [(2, 2), (18, 18), (19, 19), (20, 20), (19, 20), (3, 20)]
+            .map(|(above, agents)| of_agents(above, agents)),
+        [Answer::Undecided, Answer::Undecided, Answer::Yes, Answer::Yes, Answer::Undecided, Answer::No]
     );
-    assert!(of_agents(2).verdict[2].why.ends_with(
-        "above 2 of 2 untrained agents, which are too few for a yes; at least 19 untrained agents would decide it"
-    ));
 }
 
-/// An order above chance that is not called right lacks what the answer lacks, and nothing else.
+/// A claim that is the same at every moment can be right, and is not of its moment.
 #[test]
-fn what_sets_an_order_not_apart_is_named() {
-    let [above, open, _] = SIDES;
-    let third = |prior, agents, theirs| {
-        let order = Some(order(Some(above), Some(prior)));
-        sentences(&report(20, of(0.2, 0.1, 0.3), above, order, Some(untrained(agents, theirs))))[2].clone()
-    };
-    for (sentence, says, silent) in [
-        (third(open, 20, 0.1), "from where it usually attends:", "untrained"),
-        (third(above, 20, 1.4), "from untrained agents of its kind:", "usually"),
-        (third(open, 20, 1.4), "from where it usually attends and from untrained agents of its kind:", "few"),
-        (third(above, 2, 0.1), "too few untrained agents", "usually"),
-    ] {
-        assert!(sentence.contains(says) && !sentence.contains(silent), "{says}: {sentence}");
-    }
+fn two_questions_have_two_answers() {
+    let constant = Order { constant: true, ..order(true, 0.5, 0.0, 20) };
+    let of = report(20, 0.2, 0.5, vec![constant], None);
+    assert_eq!([of.answer("right"), of.answer("moment")], [Answer::Yes, Answer::No]);
+    assert!(sentences(&of).iter().any(|said| said.ends_with("it claims the same at every moment.")));
 }
 
+/// One number far from its limit among many does not make the others so.
 #[test]
-fn what_is_open_says_how_many_episodes_would_decide_it() {
-    let of_natural = |natural| report(20, natural, SIDES[0], None, None).verdict[0].why.clone();
-    // Half of the interval is four times what lies between the number and the limit: sixteen times the episodes.
-    assert!(
-        of_natural(of(0.02, -0.02, 0.06))
-            .ends_with("about 320 episodes would decide it, if the numbers stay")
-    );
-    assert!(of_natural(of(0.011, -0.02, 0.06)).contains("more than 1000 episodes"));
-    assert!(of_natural(of(0.01, 0.0, 0.02)).contains("may not decide it"));
+fn answers_are_corrected_for_their_number() {
+    // Seven episodes of one sign have p = 2 / 128, which one question of six would have to divide by six.
+    let orders = vec![order(false, 0.5, 0.5, 7), order(true, 0.5, 0.5, 7)];
+    let of = report(7, 0.2, 0.5, orders, None);
+    assert!(of.verdict.iter().all(|line| line.answer == Answer::Undecided), "{:?}", of.verdict);
+    assert!(of.verdict[0].why.contains("episodes more would decide it"), "{:?}", of.verdict[0]);
 }
 
 /// Without attention there is no own test to differ from.

@@ -1,0 +1,91 @@
+//! Claims that somebody else than the agent makes of what matters.
+
+use foveate_core::ObservationBuf;
+
+use super::moment::{Moment, in_all_one};
+use crate::study::StudyError;
+
+/// A claim of what matters at a moment that somebody else than the agent makes: a caller's function. It is asked once, for the
+/// moments that are tested.
+pub trait ClaimOfMoments: Sync {
+    /// Its name, for people.
+    fn name(&self) -> &str;
+
+    /// `[moments]`: the claim at each of these observations.
+    ///
+    /// # Errors
+    /// When it cannot be asked, or answers with something else than as many maps.
+    fn at(&self, seen: &[&ObservationBuf]) -> Result<Vec<ClaimMap>, StudyError>;
+}
+
+/// How much each part of an observation is said to matter.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ClaimMap {
+    /// Rows of a map over a picture or of a grid; 1 of numbers.
+    pub rows: usize,
+    /// Columns.
+    pub columns: usize,
+    /// `[rows, columns]`: the weights. Those below 0 count by their size.
+    pub weights: Vec<f64>,
+}
+
+/// Asks for the claims at the moments that `asked` chooses by episode and decision, and puts them in place of the agent's own;
+/// returns the names of the claims that are judged. Without others, the agent's own is.
+///
+/// # Errors
+/// When a claim fails, or does not fit what is observed.
+pub(super) fn claims_of(
+    claims: &[&dyn ClaimOfMoments],
+    moments: &mut [Vec<Moment>],
+    asked: &dyn Fn(usize, usize) -> bool,
+) -> Result<Vec<Option<String>>, StudyError> {
+    if claims.is_empty() {
+        let any = moments.iter().flatten().any(|moment| !moment.place_claims.is_empty());
+        return Ok(if any { vec![None] } else { vec![] });
+    }
+    let mut all: Vec<&mut Moment> = moments
+        .iter_mut()
+        .enumerate()
+        .flat_map(|(e, all)| all.iter_mut().enumerate().map(move |(i, moment)| (e, i, moment)))
+        .filter(|(e, i, _)| asked(*e, *i))
+        .map(|(_, _, moment)| moment)
+        .collect();
+    let seen: Vec<ObservationBuf> = all.iter().map(|moment| moment.seen.clone()).collect();
+    let seen: Vec<&ObservationBuf> = seen.iter().collect();
+    for moment in &mut all {
+        moment.place_claims.clear();
+    }
+    for claim in claims {
+        let name = claim.name();
+        let refused = |why: String| StudyError::Refused { why: format!("the claim {name:?} {why}") };
+        let maps = claim.at(&seen)?;
+        if maps.len() != all.len() {
+            return Err(refused(format!("answered {} moments of {}", maps.len(), all.len())));
+        }
+        for (moment, map) in all.iter_mut().zip(maps) {
+            let ClaimMap { rows, columns, weights } = map;
+            if let Some(at) = weights.iter().position(|weight| !weight.is_finite()) {
+                let (row, column) = (at / columns.max(1), at % columns.max(1));
+                return Err(refused(format!(
+                    "is not finite at step {}: {} in row {row}, column {column}",
+                    moment.step, weights[at]
+                )));
+            }
+            let sizes: Vec<f64> = weights.iter().map(|weight| weight.abs()).collect();
+            let pooled = moment.places.as_ref().and_then(|places| places.of_map([rows, columns], &sizes));
+            let Some(pooled) = pooled else {
+                return Err(refused(format!(
+                    "has {} weights in {rows} rows and {columns} columns, which do not fit {}: a picture takes a map of no more \
+                     rows and columns than it has pixels, numbers one weight each, a grid one for every cell",
+                    weights.len(),
+                    moment
+                        .places
+                        .as_ref()
+                        .map_or_else(|| "what is observed".into(), super::places::Places::words),
+                )));
+            };
+            moment.place_claims.push(in_all_one(pooled));
+        }
+    }
+    Ok(claims.iter().map(|claim| Some(claim.name().to_owned())).collect())
+}
