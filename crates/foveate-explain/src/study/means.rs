@@ -50,7 +50,8 @@ pub struct RankTest {
     pub above_other: Mean,
     /// The correlation of agents with random weights, of themselves.
     pub random_agent: Mean,
-    /// Whether both paired differences lie above 0.
+    /// Whether the paired difference from the first null lies above 0: whether the claim is right, whenever it is made. Whether it is
+    /// of its moment is what the second says.
     pub verdict: String,
 }
 
@@ -62,7 +63,7 @@ impl RankTest {
         let above = |(_, interval): Mean| interval.is_some_and(|[low, _]| low > 0.0);
         let verdict = if own.len() < FEWEST_EPISODES || !moves || undefined(&[&own, &dealt, &other]) {
             Conclusion::Undecided
-        } else if above(above_dealt) && above(above_other) {
+        } else if above(above_dealt) {
             Conclusion::Supported
         } else {
             Conclusion::NotSupported

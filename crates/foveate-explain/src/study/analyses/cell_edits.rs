@@ -266,7 +266,7 @@ fn tiles(report: &CellEdits) -> Vec<Tile> {
         Tile {
             value: report.verdict.clone(),
             name: "decisions depend more on cells with more attention".into(),
-            note: "rank correlation against both nulls".into(),
+            note: "rank correlation against attention dealt at random".into(),
             mood: mood(&report.verdict),
         },
         Tile {

@@ -314,7 +314,7 @@ impl Covers {
         });
         let mut lines: Vec<String> = claims.collect();
         lines.push(format!(
-            "it acts on what it looks at: {}; its score rests on it: {}",
+            "what it looks at explains more than its usual places: {}; its score rests on it: {}",
             self.verdict, self.driving
         ));
         lines.extend(self.differences.iter().cloned());

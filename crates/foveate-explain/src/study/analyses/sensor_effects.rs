@@ -238,8 +238,8 @@ fn supported_with(report: &SensorEffects) -> String {
     let names: Vec<&str> = held.map(|test| &*test.intervention).collect();
     match names.len() {
         0 => "with none of three interventions".into(),
-        3 => "with all three interventions, against both nulls".into(),
-        _ => format!("{}, against both nulls; not with the others", names.join(" and ")),
+        3 => "with all three interventions, against weights dealt at random".into(),
+        _ => format!("{}, against weights dealt at random; not with the others", names.join(" and ")),
     }
 }
 
