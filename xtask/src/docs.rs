@@ -7,6 +7,11 @@ use foveate_run::reproduce::documents;
 
 use crate::root;
 
+/// The text of `results/NAME.json`.
+fn stored(name: &str) -> Option<String> {
+    fs::read_to_string(root().join("results").join(format!("{name}.json"))).ok()
+}
+
 /// Writes every document that holds a result anew.
 pub(crate) fn write() -> Result<()> {
     let mut pages = vec![root().join("README.md")];
@@ -15,7 +20,7 @@ pub(crate) fn write() -> Result<()> {
     }
     for page in pages.into_iter().filter(|page| page.extension().is_some_and(|ending| ending == "md")) {
         let text = fs::read_to_string(&page).with_context(|| format!("reading {}", page.display()))?;
-        let written = documents::written(&text).with_context(|| page.display().to_string())?;
+        let written = documents::written(&text, &stored).with_context(|| page.display().to_string())?;
         if written != text {
             fs::write(&page, written).with_context(|| format!("writing {}", page.display()))?;
             eprintln!("wrote {}", page.display());

@@ -225,7 +225,7 @@ fn an_experiment_is_judged_and_its_file_is_read_again() {
 
 #[test]
 fn documents_get_the_numbers_of_the_results() {
-    let of = |text: &str| documents::written(text).map_err(|error| error.to_string());
+    let of = |text: &str| documents::written(text, &|_| None).map_err(|error| error.to_string());
     assert_eq!(of("nothing here"), Ok("nothing here".into()));
     for (text, wants) in [
         ("<!-- result x/y --><!-- /result -->", "no experiment is called \"x/y\""),
