@@ -81,7 +81,8 @@ fn tables_between_markers_are_those_of_results() {
         pages.chain([root.join("README.md")]).filter(|page| page.extension().is_some_and(|e| e == "md"))
     {
         let text = fs::read_to_string(&page).expect("it is there");
-        let written = foveate_run::reproduce::documents::written(&text, &stored).expect("markers that are right");
+        let written =
+            foveate_run::reproduce::documents::written(&text, &stored).expect("markers that are right");
         assert!(
             written == text,
             "{} says other numbers than results/; `cargo xtask docs` writes it",
