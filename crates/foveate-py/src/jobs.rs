@@ -8,7 +8,7 @@ use foveate::core::EnvSpec;
 use foveate::jobs::{Evaluate, Explain, Stress, Train, Watch};
 use foveate::run::RunError;
 use foveate::run::cluster::Cluster;
-use foveate::run::explain::AskedTwice;
+use foveate::run::explain::{AskedAgent, AskedTwice, ClaimOfMoments};
 use foveate::run::interrupt::supervised;
 use foveate::run::stress::{Progress, plot};
 use foveate::run::train::{ResumeRequest, resume_on};
@@ -23,7 +23,7 @@ use crate::agent::Agent;
 use crate::cluster::PythonCluster;
 use crate::errors::{Kind, caught, of_run, raised};
 use crate::given::Given;
-use crate::policy::{Functions, PythonPolicy, Raised, StateHooks};
+use crate::policy::{Functions, PythonClaim, PythonPolicy, Raised, StateHooks};
 use crate::tell::{Events, OfTraining};
 
 /// How often Python's signals are looked at.
@@ -79,6 +79,9 @@ fn take(slot: &Raised) -> Option<PyErr> {
 /// A policy of Python: action, attention, begin of an episode, reading and setting its state, whether its scores are logits, name.
 type OwnPolicy = (Py<PyAny>, Option<Py<PyAny>>, Option<Py<PyAny>>, Option<StateHooks>, bool, String);
 
+/// What is claimed of a policy, by name: functions from a list of observations to a list of maps.
+type Claims = Vec<(String, Py<PyAny>)>;
+
 /// Who acts.
 enum Actor {
     /// An [`Agent`].
@@ -132,17 +135,29 @@ impl Actor {
     }
 
     /// The same for a report: functions are asked the same questions twice, and keep their answers if these are the same.
-    fn asked(self, job: &Explain, stop: &Stop) -> Result<Player, RunError> {
+    fn asked(
+        self,
+        claims: Claims,
+        questions: Option<usize>,
+        job: &Explain,
+        stop: &Stop,
+    ) -> Result<Player, RunError> {
         let own = match self {
             Actor::File(player) => return Ok(*player),
             Actor::Own(own) => own,
         };
-        let OwnActor { name, policy, world, .. } = *own;
+        let OwnActor { name, policy, world, raised } = *own;
         let env = worlds::make(world.clone())?;
         let twice = AskedTwice::of(&*env, &policy, job.seed, job.max_steps, &|| stop.asked())?;
+        let remembers = policy.has_state() || !twice.is_steady();
         let policy = if twice.is_steady() { policy.keeping_answers() } else { policy };
+        let claim = |(name, function): (String, Py<PyAny>)| {
+            let (mapped, raised) = (policy.mapped().clone(), Arc::clone(&raised));
+            Arc::new(PythonClaim { name, function, mapped, raised }) as Arc<dyn ClaimOfMoments + Send>
+        };
+        let claims = claims.into_iter().map(claim).collect();
         let mut player = Player::own(name, Box::new(policy), world);
-        player.asked = Some(twice);
+        player.asked = Some(AskedAgent { twice, remembers, questions, claims });
         Ok(player)
     }
 }
@@ -205,6 +220,8 @@ pub(crate) fn stress(
 pub(crate) fn explain(
     py: Python<'_>,
     who: &Bound<'_, PyAny>,
+    claims: Claims,
+    questions: Option<usize>,
     job: Given<Explain>,
     listener: Listener,
 ) -> PyResult<String> {
@@ -212,12 +229,42 @@ pub(crate) fn explain(
     let raised = actor.raised();
     let report = run(py, raised.as_slice(), listener.as_ref(), |stop, events| {
         events.count(stop);
-        let player = actor.asked(&job.0, stop)?;
+        let player = actor.asked(claims, questions, &job.0, stop)?;
         job.0.run(&player, stop, &mut |now| {
             events.add_timed(json!({ "event": "phase", "phase": now.what, "done": now.done }));
         })
     })?;
     as_text(py, &report)
+}
+
+/// A comparison of named agents and functions, with the claims of each, in a folder: its results as text, and its table.
+#[pyfunction]
+pub(crate) fn compare(
+    py: Python<'_>,
+    who: Vec<(String, Bound<'_, PyAny>, Claims)>,
+    questions: Option<usize>,
+    job: Given<Explain>,
+    listener: Listener,
+) -> PyResult<(String, String)> {
+    let (mut actors, mut raised_by) = (vec![], vec![]);
+    for (name, who, claims) in who {
+        let actor = Actor::of(py, &who, &job.0.world)?;
+        raised_by.extend(actor.raised());
+        actors.push((name, actor, claims));
+    }
+    let comparison = run(py, &raised_by, listener.as_ref(), |stop, events| {
+        events.count(stop);
+        let mut players = vec![];
+        for (name, actor, claims) in actors {
+            let mut player = actor.asked(claims, questions, &job.0, stop)?;
+            player.name = name;
+            players.push(player);
+        }
+        job.0.compare(&players, stop, &mut |now| {
+            events.add_timed(json!({ "event": "phase", "phase": now.what, "done": now.done }));
+        })
+    })?;
+    Ok((as_text(py, &comparison)?, comparison.to_string()))
 }
 
 /// A film of an episode in a file: frames, steps, score, whether the world ended it.

@@ -28,7 +28,7 @@ mod _native {
     use super::cluster::RolloutWorker;
     #[pymodule_export]
     use super::jobs::{
-        command, compile_model, compile_models_with, evaluate, explain, resume, stress, train, watch,
+        command, compare, compile_model, compile_models_with, evaluate, explain, resume, stress, train, watch,
     };
     #[pymodule_export]
     use super::strategy::{Strategy, strategies};

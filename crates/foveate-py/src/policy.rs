@@ -5,12 +5,13 @@ use std::hash::{DefaultHasher, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use foveate::core::{
-    ActContext, ActionSpace, Attention, Decision, EnvSpec, IMAGE, Observation, ObservationSpace, PolicyError,
-    SENSORS, Seed, TensorShape, Threads, Tokens,
+    ActContext, ActionSpace, Attention, Decision, EnvSpec, IMAGE, Observation, ObservationBuf,
+    ObservationSpace, PolicyError, SENSORS, Seed, TensorShape, Threads, Tokens,
 };
+use foveate::run::explain::{ClaimMap, ClaimOfMoments, StudyError};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 
 use crate::arrays;
 use crate::errors::{Kind, raised};
@@ -173,6 +174,16 @@ impl PythonPolicy {
             weights: vec![],
             cells: [0, 0],
         }
+    }
+
+    /// What of an observation its maps are about.
+    pub(crate) const fn mapped(&self) -> &Mapped {
+        &self.mapped
+    }
+
+    /// Whether its state is read and set.
+    pub(crate) fn has_state(&self) -> bool {
+        self.functions.state.is_some()
     }
 
     /// The same, which keeps its answers: for functions that give the same answer to the same question, and have no state.
@@ -398,6 +409,45 @@ impl foveate::Agent for PythonPolicy {
             action: self.action.clone(),
             weights: self.weights.clone(),
             cells: self.cells,
+        })
+    }
+}
+
+/// A claim that a function of Python makes: for a list of observations a list of maps.
+pub(crate) struct PythonClaim {
+    pub(crate) name: String,
+    pub(crate) function: Py<PyAny>,
+    pub(crate) mapped: Mapped,
+    pub(crate) raised: Raised,
+}
+
+impl PythonClaim {
+    fn ask(&self, py: Python<'_>, seen: &[&ObservationBuf]) -> PyResult<Vec<ClaimMap>> {
+        let shown = seen.iter().map(|seen| arrays::observation(py, seen.as_observation()));
+        let shown = PyList::new(py, shown.collect::<PyResult<Vec<_>>>()?)?;
+        let whose = format!("the claim {:?}", self.name);
+        let maps = self.function.bind(py).call1((shown,))?;
+        let read = |map: PyResult<Bound<'_, PyAny>>| {
+            let mut weights = vec![];
+            let [rows, columns] = self.mapped.read(&whose, &map?, &mut weights)?;
+            Ok(ClaimMap { rows, columns, weights })
+        };
+        maps.try_iter()?.map(read).collect()
+    }
+}
+
+impl ClaimOfMoments for PythonClaim {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn at(&self, seen: &[&ObservationBuf]) -> Result<Vec<ClaimMap>, StudyError> {
+        Python::attach(|py| {
+            self.ask(py, seen).map_err(|error| {
+                let why = format!("the claim {:?} raised {}", self.name, error.value(py));
+                keep(&self.raised, error);
+                StudyError::Refused { why }
+            })
         })
     }
 }

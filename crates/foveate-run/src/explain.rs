@@ -17,17 +17,19 @@ mod swaps_tests;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 use foveate_core::hint::{Setting, Task};
 use foveate_core::{Agent, Env};
 pub use foveate_explain::study::{
-    ANALYSES, Analysis, AskedTwice, CellEdits, Compared, Comparison, Covers, Finding, HEADS, Heads, Progress,
-    Report, ReportHead, SensorEffects, Swaps, UNTRAINED,
+    ANALYSES, Analysis, AskedTwice, CellEdits, ClaimMap, ClaimOfMoments, Compared, Comparison, Covers,
+    Finding, HEADS, Heads, Progress, Report, ReportHead, SensorEffects, StudyError, Swaps, UNTRAINED,
 };
 use foveate_explain::study::{
-    HeadsRequest, Scheduler, Study, StudyCost, StudyError, StudyKind, StudyRequest, has_attention, study,
-    study_heads, study_swaps,
+    HeadsRequest, Scheduler, Study, StudyCost, StudyKind, StudyRequest, has_attention, study, study_heads,
+    study_swaps,
 };
 use foveate_explain::trajectory::Dimension;
 
@@ -59,12 +61,54 @@ pub struct ExplainRequest<'a> {
     pub untrained: usize,
     /// Steps after which an episode is truncated; `None` for the world's own limit.
     pub max_steps: Option<usize>,
-    /// Of a function of the calling program: whether it gave the same answers twice. `None` of an agent of a file.
-    pub twice: Option<AskedTwice>,
+    /// Of an agent of the calling program: what is known of it, and asked of it. `None` of an agent of a file.
+    pub asked: Option<&'a AskedAgent>,
     /// Threads; 0 for as many as there are cores.
     pub workers: usize,
     /// The output folder; an older report there is replaced.
     pub out: &'a Path,
+}
+
+/// What reports know of an agent of the calling program, and ask of it.
+#[derive(Clone, Default)]
+pub struct AskedAgent {
+    /// Whether it gave the same answers to the same questions.
+    pub twice: AskedTwice,
+    /// False if its action depends on the observation alone.
+    pub remembers: bool,
+    /// How often it may be asked beside playing; `None` for as often as the method wants.
+    pub questions: Option<usize>,
+    /// What is claimed to matter to it.
+    pub claims: Vec<Arc<dyn ClaimOfMoments + Send>>,
+}
+
+impl fmt::Debug for AskedAgent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let claims: Vec<&str> = self.claims.iter().map(|claim| claim.name()).collect();
+        let Self { twice, remembers, questions, .. } = self;
+        f.debug_struct("AskedAgent")
+            .field("twice", twice)
+            .field("remembers", remembers)
+            .field("questions", questions)
+            .field("claims", &claims)
+            .finish()
+    }
+}
+
+impl AskedAgent {
+    /// Questions that are left for a report once it was asked twice.
+    fn left(&self) -> Option<usize> {
+        self.questions.map(|questions| questions.saturating_sub(self.twice.questions))
+    }
+
+    /// Decisions of an episode that can be tested with these questions, of `decisions`: one with a memory is asked eight times for
+    /// each, by either path and with parts of others.
+    fn decisions(&self, decisions: usize, episodes: usize) -> usize {
+        match self.left().filter(|_| self.remembers) {
+            Some(left) => decisions.min((left / (8 * episodes.max(1))).max(1)),
+            None => decisions,
+        }
+    }
 }
 
 /// More decisions in total would need more memory than a laptop has to spare.
@@ -87,7 +131,7 @@ pub fn run(
     stop: &Stop,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, RunError> {
-    if request.twice.is_none() && !has_attention(request.env, request.agent, request.seed) {
+    if request.asked.is_none() && !has_attention(request.env, request.agent, request.seed) {
         return Err(RunError::BadRequest {
             why: format!(
                 "{}: this agent has no attention, so there is nothing to explain about where it looks; {} and {} show what it does",
@@ -148,15 +192,19 @@ fn study_request<'a>(request: &ExplainRequest<'a>) -> StudyRequest<'a> {
         labels: request.labels.clone(),
         seed: request.seed,
         episodes: request.episodes,
-        decisions: request.decisions,
+        decisions: request
+            .asked
+            .map_or(request.decisions, |asked| asked.decisions(request.decisions, request.episodes)),
         untrained: request.untrained,
         max_steps: request.max_steps,
         dimensions,
         sensors: request.sensors.iter().map(ToString::to_string).collect(),
-        twice: request.twice,
-        questions: None,
-        remembers: true,
-        claims: vec![],
+        questions: request.asked.and_then(AskedAgent::left),
+        remembers: request.asked.is_none_or(|asked| asked.remembers),
+        claims: request.asked.map_or(vec![], |asked| {
+            asked.claims.iter().map(|claim| &**claim as &dyn ClaimOfMoments).collect()
+        }),
+        twice: request.asked.map(|asked| asked.twice),
     }
 }
 

@@ -7,7 +7,7 @@ use foveate_core::{Agent, Env};
 use foveate_envs::registry::EnvRequest;
 use foveate_run::RunError;
 use foveate_run::evaluate::Labels;
-use foveate_run::explain::AskedTwice;
+use foveate_run::explain::AskedAgent;
 use foveate_run::fit;
 use foveate_run::stress::{Contender, Tested};
 use foveate_run::trust::WorldSpec;
@@ -27,7 +27,7 @@ pub struct Player {
     /// The world.
     pub world: EnvRequest,
     /// Of an agent of the calling program: what is known of it for reports.
-    pub asked: Option<AskedTwice>,
+    pub asked: Option<AskedAgent>,
     /// A world that was built to see what fits it.
     built: World,
 }

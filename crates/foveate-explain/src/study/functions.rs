@@ -40,8 +40,8 @@ pub(super) fn measure<'a>(
         shown = EpisodeShown { episode, film: Some(film), picture, seen: "what it sees", ..shown };
     }
     meter.finish(filming);
-    let asked = AskedFunction { twice: request.twice.unwrap_or_default(), questions: None };
-    let measured: Vec<Box<dyn Any>> = vec![Box::new(swapped), Box::new(asked)];
+    let mut measured: Vec<Box<dyn Any>> = vec![Box::new(swapped)];
+    measured.extend(AskedFunction::of(request).map(|asked| Box::new(asked) as Box<dyn Any>));
     let (dimensions, meter) = (request.dimensions.clone(), RefCell::new(meter));
     Ok(Bench { head, dimensions, shown, measured, scheduler, meter })
 }

@@ -20,12 +20,15 @@ from . import _compiler, agents, envs, errors, evolve, jobs
 from ._native import __version__
 from .agents import Agent, Attention, load
 from .errors import FoveateError
-from .jobs import Evaluation, Film, Function, Report, Run, StressTable, evaluate, explain, resume, stress, train, watch
+from .jobs import (
+    Comparison, Evaluation, Film, Function, Report, Run, StressTable, batched, compare, evaluate, explain, resume, stress, train, watch,
+)
 
 envs.register()
 _compiler.register()
 
 __all__ = [
-    "Agent", "Attention", "Evaluation", "Film", "FoveateError", "Function", "Report", "Run", "StressTable", "__version__", "agents", "envs",
-    "errors", "evaluate", "evolve", "explain", "jobs", "load", "resume", "stress", "train", "watch",
+    "Agent", "Attention", "Comparison", "Evaluation", "Film", "FoveateError", "Function", "Report", "Run", "StressTable", "__version__",
+    "agents", "batched", "compare", "envs", "errors", "evaluate", "evolve", "explain", "jobs", "load", "resume", "stress", "train",
+    "watch",
 ]

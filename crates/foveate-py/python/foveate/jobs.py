@@ -44,7 +44,7 @@ import os
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Union
 
@@ -59,7 +59,10 @@ from .agents import Agent, load
 from .envs import request_of
 from .errors import OptionError
 
-__all__ = ["Evaluation", "Film", "Function", "Report", "Run", "StressTable", "evaluate", "explain", "resume", "stress", "train", "watch"]
+__all__ = [
+    "Comparison", "Evaluation", "Film", "Function", "Report", "Run", "StressTable", "batched", "compare", "evaluate", "explain", "resume",
+    "stress", "train", "watch",
+]
 
 Policy = Callable[[Any], Any]
 Who = Union[Agent, "Function", str, os.PathLike[str], Policy, None]
@@ -158,6 +161,62 @@ class Function:
             return None
         # A state that is changed in place must not change those that were read before.
         return lambda: copy.deepcopy(get()), lambda state: put(copy.deepcopy(state))
+
+
+#: How often a report asks a function, beside playing, unless it is told otherwise.
+QUESTIONS = 3000
+#: Observations of a batch for a claim that takes batches.
+_BATCH = 64
+
+
+def batched(claim: Policy) -> Policy:
+    """Says that a claim takes a batch: of observations stacked along a new first axis (of a dict each part), and returns a map for each."""
+    claim.batched = True  # type: ignore[attr-defined]
+    return claim
+
+
+def _claims(claims: Mapping[str, Policy]) -> list[tuple[str, Callable[[list[Any]], list[Any]]]]:
+    """Claims as native code asks them: each for a list of observations, at once."""
+
+    def of(name: str, claim: Policy) -> Callable[[list[Any]], list[Any]]:
+        def asked(seen: list[Any]) -> list[Any]:
+            if not getattr(claim, "batched", False):
+                return [claim(one) for one in seen]
+            maps: list[Any] = []
+            for first in range(0, len(seen), _BATCH):
+                some = seen[first : first + _BATCH]
+                parts = some[0]
+                stack = {part: np.stack([one[part] for one in some]) for part in parts} if isinstance(parts, dict) else np.stack(some)
+                got = claim(stack)
+                count = None if got is None else len(got)
+                if count != len(some):
+                    returned = "None" if count is None else f"{count} maps"
+                    raise OptionError(f'the claim "{name}" returned {returned} for a batch of {len(some)} observations; it returns a map for each')
+                maps.extend(got)
+            return maps
+
+        return asked
+
+    return [(name, of(name, claim)) for name, claim in claims.items()]
+
+
+def _claims_of(who: Who) -> list[tuple[str, Callable[[list[Any]], list[Any]]]]:
+    return _claims(who.claims) if isinstance(who, Function) else []
+
+
+def _function(
+    who: Who, claims: Mapping[str, Policy] | None = None, attention: Policy | None = None, reset: Callable[[], Any] | None = None
+) -> Who:
+    """``who`` with what the keywords of a report say of it."""
+    given = dict(claims or {})
+    if attention is not None:
+        given = {"attention": attention, **given}
+    if isinstance(who, Agent) or not (callable(who) or isinstance(who, Function)):
+        if given:
+            raise OptionError("claims are of functions; an agent of a file has its own attention")
+        return who
+    own = who if isinstance(who, Function) else Function(who)
+    return replace(own, claims={**own.claims, **given}, reset=own.reset if reset is None else reset)
 
 
 def _who(who: Who, job: dict[str, Any], attention: Policy | None, reset: Callable[[], Any] | None) -> Any:
@@ -432,6 +491,8 @@ def explain(
     workers: int = 0,
     out: str | os.PathLike[str] = "report",
     attention: Policy | None = None,
+    claims: Mapping[str, Policy] | None = None,
+    questions: int | None = QUESTIONS,
     reset: Callable[[], Any] | None = None,
     picture: str | None = None,
     variant: Names = None,
@@ -444,7 +505,7 @@ def explain(
     """Writes the report of ``foveate explain`` into the folder ``out``.
 
     Args:
-        who, world, attention, reset: as for `evaluate`.
+        who, world, reset: as for `evaluate`.
         untrained: untrained agents of each kind that go through the same measurement.
         seed: the seed of the world's random stream; its first episode is the one shown.
         episodes: number of episodes.
@@ -453,8 +514,14 @@ def explain(
         workers: threads; 0 for one per core.
         out: the folder to write; an older report there is replaced.
 
-    Of a function, ``attention`` is the claim that is tested; without it that is perturbation saliency. It is asked the same questions
-    twice first: if its answers differ, the report says so; a `Function` may hand over its state. There are no untrained ones.
+        claims: of a function: what is claimed to matter, by name, all tested on the same decisions. A claim is a function from an
+            observation to weights: ``[rows, columns]`` over a picture, ``[rows, columns]`` of the cells of a grid, or one for each number;
+            their magnitude counts. It is asked at the tested decisions alone; `batched` ones in batches.
+        attention: of a function: one such claim.
+        questions: of a function: how often it may be asked beside playing; ``None``: as often as the method wants.
+
+    A function is asked the same questions twice first: if its answers differ, the report says so, and a `Function` may hand over its
+    state. There are no untrained ones to compare with.
     """
     job = {
         "untrained": _whole("untrained", untrained),
@@ -466,14 +533,83 @@ def explain(
         "out": _path(out),
         "world": _described(world, picture, variant, shifts, options, trust),
     }
-    native = _who(who, job, attention, reset)
+    own = _function(who, claims, attention, reset)
+    native, asked = _who(own, job, None, None), _whole("questions", questions)
     tell, end = listener(callback, progress)
     try:
-        report = json.loads(_native.explain(native, _text(job), tell))
+        report = json.loads(_native.explain(native, _claims_of(own), asked, _text(job), tell))
     finally:
         end()
     swaps = report.get("swaps") or {}
     return Report(Path(out), swaps.get("verdict", []), report)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What several agents or functions act on, side by side; its page is ``folder / "index.html"``."""
+
+    folder: Path
+    #: What ``foveate explain --compare`` prints.
+    table: str = field(repr=False)
+    #: Everything in ``report.json``.
+    details: dict[str, Any] = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.table
+
+    def _repr_html_(self) -> str:
+        page = html.escape(str(self.folder / "index.html"), quote=True)
+        return f'<pre>{html.escape(self.table)}</pre><a href="{page}">{page}</a>'
+
+
+@keywords
+def compare(
+    who: Mapping[str, Who],
+    world: str | gymnasium.Env[Any, Any] | None = None,
+    *,
+    untrained: int = 20,
+    seed: int = 1,
+    episodes: int = 20,
+    decisions: int = 30,
+    max_steps: int | None = None,
+    workers: int = 0,
+    out: str | os.PathLike[str] = "compared",
+    questions: int | None = QUESTIONS,
+    picture: str | None = None,
+    variant: Names = None,
+    shifts: Names = None,
+    options: Mapping[str, Any] | None = None,
+    trust: bool = False,
+    progress: bool | None = None,
+    callback: Listener | None = None,
+) -> Comparison:
+    """Compares what agents and functions act on: ``foveate explain --compare``.
+
+    Args:
+        who: agents and functions as for `explain`, by name. The claims of a function are those of a `Function`.
+        shifts: each is a row of its own.
+
+    All else is as for `explain`; ``questions`` holds for each function.
+    """
+    job = {
+        "untrained": _whole("untrained", untrained),
+        "seed": _whole("seed", seed),
+        "episodes": _whole("episodes", episodes),
+        "decisions": _whole("decisions", decisions),
+        "max_steps": _whole("max_steps", max_steps),
+        "workers": _whole("workers", workers),
+        "out": _path(out),
+        "world": _described(world, picture, variant, shifts, options, trust),
+    }
+    own = {str(name): _function(one) for name, one in who.items()}
+    natives = [(name, _who(one, job, None, None), _claims_of(one)) for name, one in own.items()]
+    asked = _whole("questions", questions)
+    tell, end = listener(callback, progress)
+    try:
+        found, table = _native.compare(natives, asked, _text(job), tell)
+    finally:
+        end()
+    return Comparison(Path(out), table, json.loads(found))
 
 
 #: A film is wider than the cell of a notebook.

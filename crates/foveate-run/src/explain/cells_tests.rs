@@ -133,7 +133,7 @@ fn explain(env: &dyn Env, agent: &dyn Agent, episodes: usize, workers: usize) ->
         episodes,
         decisions: 6,
         untrained: 2,
-        twice: None,
+        asked: None,
         max_steps: Some(12),
         workers,
         out: Path::new(""),

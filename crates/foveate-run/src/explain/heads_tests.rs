@@ -163,7 +163,7 @@ fn analyse_with(
         episodes: 3,
         decisions: 2,
         untrained: 0,
-        twice: None,
+        asked: None,
         max_steps: Some(40),
         workers,
         out: &out,

@@ -30,7 +30,7 @@ fn explain(says: Says, gain: f32, shuffled: bool, episodes: usize, workers: usiz
         episodes,
         decisions: 12,
         untrained: 2,
-        twice: None,
+        asked: None,
         max_steps: None,
         workers,
         out: Path::new(""),

@@ -121,7 +121,7 @@ impl Explain {
 
     fn request<'a>(
         &'a self,
-        player: &Player,
+        player: &'a Player,
         env: &'a dyn Env,
         agent: &'a dyn Agent,
         labels: Labels,
@@ -140,7 +140,7 @@ impl Explain {
             decisions,
             untrained,
             max_steps,
-            twice: player.asked,
+            asked: player.asked.as_ref(),
             workers,
             out,
         }

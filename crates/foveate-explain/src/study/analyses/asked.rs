@@ -3,7 +3,9 @@
 use serde::Serialize;
 
 use super::super::StudyError;
+use super::super::StudyRequest;
 use super::super::finding::{Analysis, Bench, Finding, Findings};
+use super::super::swaps::{Answer, SwapReport};
 use super::super::twice::AskedTwice;
 use crate::figure::count_steps;
 
@@ -14,6 +16,34 @@ pub struct AskedFunction {
     pub twice: AskedTwice,
     /// How often it could be asked beside playing; `None` for as often as the method wants.
     pub questions: Option<usize>,
+    /// Claims of others that were judged.
+    pub claims: usize,
+}
+
+impl AskedFunction {
+    /// What `request` says of its agent; `None` of an agent of a file.
+    pub(in crate::study) fn of(request: &StudyRequest<'_>) -> Option<Self> {
+        request.twice.map(|twice| AskedFunction {
+            twice,
+            questions: request.questions,
+            claims: request.claims.len(),
+        })
+    }
+
+    /// Leaves every question open if the same question got different answers: a state or chance moves its action then, too.
+    pub(in crate::study) fn unsettle(self, report: &mut SwapReport) {
+        let AskedTwice { questions, differed, .. } = self.twice;
+        if self.twice.is_steady() {
+            return;
+        }
+        for line in &mut report.verdict {
+            (line.answer, line.number, line.p) = (Answer::Undecided, None, None);
+            line.why = format!(
+                "asked the same question twice, it answered differently in {differed} of {questions} cases, so that its memory or chance \
+                 moves its action, too"
+            );
+        }
+    }
 }
 
 /// The numbers of [`AskedFunction`] under a key of their own.
@@ -34,17 +64,25 @@ impl Analysis for AskedOfFunction {
 
     fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
         let Some(&function) = bench.get::<AskedFunction>() else { return Ok(None) };
-        let AskedFunction { twice, questions } = function;
+        let AskedFunction { twice, questions, .. } = function;
         let sentences = twice.sentence().into_iter().collect();
         let within = questions.map_or(String::new(), |questions| {
             format!(
-                " It was asked at most {} questions beside playing; questions=None asks as many as the method wants.",
+                " It may be asked {} questions beside playing; questions=None allows as many as the method wants.",
                 count_steps(questions as u64)
             )
         });
+        let unclaimed = match (function.claims, questions) {
+            (0, Some(_)) => {
+                " Nothing is claimed of what matters to it, so no claim is tested: claims= names some, and questions=None tests \
+                 perturbation saliency on pictures."
+            }
+            (0, None) => "",
+            _ => " Weights of claims count by their magnitude.",
+        };
         let notes = vec![format!(
-            "A function has no weights, so nothing is compared with untrained ones.{within} Left out are covered places, whole \
-             episodes with a change in every step, and things taken out of the world: foveate explain does these with agents of files."
+            "A function has no weights, so nothing is compared with untrained ones.{within}{unclaimed} Left out are covered places, whole \
+             episodes with a change in every step, and things taken out of the world; foveate explain tests these of agents of files."
         )];
         Ok(Some(Finding { sentences, notes, ..Finding::new(FunctionAsked { function }) }))
     }

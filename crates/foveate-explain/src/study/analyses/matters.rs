@@ -6,6 +6,7 @@ use super::super::StudyError;
 use super::super::finding::{Analysis, Bench, Finding, Findings};
 use super::super::swaps::Swapped;
 use super::super::swaps::{SwapReport, figures, page, report};
+use super::asked::AskedFunction;
 
 /// What matters, in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -27,7 +28,10 @@ impl Analysis for Matters {
         let Some(swapped) = bench.get::<Swapped>() else {
             return Ok(Some(Finding::new(Swaps { swaps: None })));
         };
-        let report = report::report(&bench.head, swapped);
+        let mut report = report::report(&bench.head, swapped);
+        if let Some(asked) = bench.get::<AskedFunction>() {
+            asked.unsettle(&mut report);
+        }
         let figures = figures::figures(&report, &swapped.measured);
         let bordered = swapped.measured.film.is_some();
         Ok(Some(Finding {

@@ -25,6 +25,7 @@ mod verdict;
 #[cfg(test)]
 mod verdict_tests;
 
+use std::any::Any;
 use std::cell::RefCell;
 
 use foveate_core::{ActContext, Agent, Seed, episode_seed};
@@ -44,6 +45,7 @@ pub(super) use page::{OwnTest, differences};
 
 use self::effects::Effort;
 use self::measure::{Measurement, Plan, measure};
+use super::analyses::asked::AskedFunction;
 use super::cost::{Meter, StudyCost};
 use super::finding::{Bench, EpisodeShown};
 use super::random_agent::{random_tensors, random_weights};
@@ -144,8 +146,11 @@ pub fn study_swaps(
         return Err(nothing_to_swap(&request));
     };
     let head = report::head(&request.labels, request.seed, &swapped.measured);
-    let (dimensions, shown, meter) = (request.dimensions, EpisodeShown::default(), RefCell::new(meter));
-    let bench = Bench { head, dimensions, shown, measured: vec![Box::new(swapped)], scheduler, meter };
+    let (dimensions, shown, meter) =
+        (request.dimensions.clone(), EpisodeShown::default(), RefCell::new(meter));
+    let mut measured: Vec<Box<dyn Any>> = vec![Box::new(swapped)];
+    measured.extend(AskedFunction::of(&request).map(|asked| Box::new(asked) as Box<dyn Any>));
+    let bench = Bench { head, dimensions, shown, measured, scheduler, meter };
     finish(ANALYSES, bench)
 }
 
@@ -168,6 +173,9 @@ fn find(
     let untrained = request.untrained;
     let seed = Seed::root(request.seed).child("swaps", 0);
     let (effort, inputs) = Effort::of(request);
+    // Perturbation saliency, the claim where nobody makes one, asks hundreds of questions at every moment.
+    let salient = request.twice.is_none() || request.questions.is_none() || !request.claims.is_empty();
+    let inputs = if salient { inputs } else { 0 };
     let plan = Plan {
         env: request.env,
         agent: request.agent,
