@@ -128,24 +128,24 @@ class Clock:
 def test_a_state_that_is_handed_over_is_the_memory(tmp_path):
     """A clock with its state is memory alone: what it sees moves nothing, from the same state."""
     clock = Clock()
-    sizes = {"episodes": 2, "decisions": 3, "max_steps": 30, "picture": "fast"}
-    report = foveate.explain(Function(clock.act, reset=clock.reset, get_state=clock.get, set_state=clock.set), "car-racing", out=tmp_path / "a", **sizes)
+    whole = Function(lambda seen: clock.act(seen)[:1], reset=clock.reset, get_state=clock.get, set_state=clock.set)
+    report = foveate.explain(whole, "cartpole-swingup-harder", out=tmp_path / "a", **NUMBERS)
     swaps = report.details["swaps"]
     assert swaps["natural"]["value"] > 0.01 and swaps["attended"]["value"] == 0 and swaps["memory"]["value"] == pytest.approx(1)
 
 
 def test_a_function_that_answers_differently_is_told_so(tmp_path):
     """In one sentence, at the top of the page and in the file."""
-    sizes = {"episodes": 1, "decisions": 1, "max_steps": 30, "picture": "fast"}
     rng = np.random.default_rng(0)
     clock = Clock()
+    ticking = lambda seen: clock.act(seen)[:1]  # noqa: E731
     for name, act, differed in [
-        ("draws", lambda _: [rng.uniform(-1, 1), 0.1, 0.0], 15),
-        ("clock", clock.act, 15),
-        ("steady", lambda seen: [seen[60:80].mean() / 255, 0.1, 0.0], 0),
-        ("read", Function(clock.act, reset=clock.reset, get_state=clock.get, set_state=clock.set), 0),
+        ("draws", lambda _: [rng.uniform(-1, 1)], 15),
+        ("clock", ticking, 15),
+        ("steady", by_the_angle, 0),
+        ("read", Function(ticking, reset=clock.reset, get_state=clock.get, set_state=clock.set), 0),
     ]:
-        report = foveate.explain(act, "car-racing", out=tmp_path / name, **sizes)
+        report = foveate.explain(act, "cartpole-swingup-harder", out=tmp_path / name, episodes=1, decisions=1, max_steps=30)
         twice = report.details["function"]["twice"]
         assert (twice["questions"], twice["differed"], twice["asked"]) == (15, differed, 45), name
         page = (tmp_path / name / "index.html").read_text()
@@ -170,3 +170,158 @@ def test_a_folder_in_folders_that_are_not_there_is_made(tmp_path):
     where = tmp_path / "no" / "such" / "folder"
     foveate.explain(forward, "door-key-5x5", out=where, episodes=1, decisions=1, max_steps=3)
     assert (where / "index.html").exists()
+
+
+class Counted:
+    """A function that counts how often it was called, and on what."""
+
+    def __init__(self, function):
+        self.function, self.seen = function, []
+
+    def __call__(self, observation):
+        self.seen.append(observation)
+        return self.function(observation)
+
+
+def steers_by_the_road(observation):
+    """By the middle of the picture alone."""
+    return [float(observation[40:48, 24:72, 1].mean() / 64 - 2), 0.1, 0.0]
+
+
+def middle(observation):
+    """[12, 12]: what it acts on."""
+    claim = np.zeros((12, 12))
+    claim[5, 3:9] = 1 + observation[40:48, 24:72, 1].reshape(8, 6, 8).mean(axis=(0, 2)) / 255
+    return claim
+
+
+PICTURES = {"episodes": 10, "decisions": 2, "max_steps": 40, "picture": "fast"}
+NUMBERS = {"episodes": 10, "decisions": 4, "max_steps": 60}
+
+
+def by_the_angle(seen):
+    return [float(np.clip(2 * seen[2], -1, 1))]
+
+
+def angle(_):
+    return [0, 0, 1, 0, 0]
+
+
+def answers(report):
+    return {(line["question"], line["claim"]): line["answer"] for line in report.verdict}
+
+
+def test_claims_are_asked_at_the_tested_decisions_alone_and_judged_side_by_side(tmp_path):
+    single = Counted(middle)
+    batches = Counted(lambda seen: -np.stack([middle(one) for one in seen]))
+    sky = Counted(lambda _: np.arange(144.0).reshape(12, 12)[::-1] ** 2)
+    policy = Counted(steers_by_the_road)
+    report = foveate.explain(
+        policy, "car-racing", out=tmp_path / "a", claims={"middle": single, "signed": foveate.batched(batches), "sky": sky}, **PICTURES
+    )
+    tested = report.details["decisions"]
+    assert len(single.seen) == len(sky.seen) == sum(len(batch) for batch in batches.seen) <= tested == 20
+    assert len(batches.seen) == 1 and batches.seen[0].shape[1:] == single.seen[0].shape
+    found = answers(report)
+    assert found["moves", None] == "yes" and found["path", None] == "yes", report.verdict
+    assert found["right", "middle"] == found["right", "signed"] == "yes" and found["right", "sky"] != "yes", report.verdict
+    # The same weights with another sign are the same claim, against other draws of parts.
+    numbers = {line["claim"]: line["number"] for line in report.verdict if line["question"] == "right"}
+    assert numbers["middle"]["value"] == pytest.approx(numbers["signed"]["value"], abs=0.1)
+    assert "Weights of claims count by their magnitude" in (tmp_path / "a" / "index.html").read_text()
+    assert not [line for line in report.verdict if line["question"] == "untrained"]
+    assert len(policy.seen) <= 40 * 10 + 120 + 3000
+
+
+@pytest.mark.parametrize("questions", [300, 600])
+def test_a_function_is_asked_no_more_than_it_may_be(questions, tmp_path):
+    """Beside playing, of which a steady one is asked once."""
+    world = "cartpole-swingup-harder"
+    policy, events = Counted(by_the_angle), []
+    report = foveate.explain(policy, world, out=tmp_path / "a", claims={"angle": angle}, questions=questions, callback=events.append, **NUMBERS)
+    played = sum(foveate.evaluate(by_the_angle, world, episodes=10, max_steps=60).lengths)
+    assert questions / 4 < len(policy.seen) - played - 60 <= questions
+    kinds = [event["event"] for event in events]
+    assert kinds.index("cost") == 0 and f"at most {questions - 30} questions" in events[0]["text"], events[0]
+    assert answers(report)["right", "angle"] == "yes"
+    # One with a state plays twice, and is asked again what it was asked before.
+    clock = Clock()
+    asked = Counted(lambda seen: clock.act(seen)[:1])
+    whole = Function(asked, reset=clock.reset, get_state=clock.get, set_state=clock.set, claims={"angle": angle})
+    found = answers(foveate.explain(whole, world, out=tmp_path / "b", questions=questions, **NUMBERS))
+    assert len(asked.seen) - 2 * played - 60 <= questions
+    assert found["moves", None] == "no" and found["path", None] != "yes" and found["right", "angle"] != "yes"
+
+
+def test_every_question_stays_open_of_a_function_that_answers_differently(tmp_path):
+    clock = Clock()
+    report = foveate.explain(lambda seen: clock.act(seen)[:1], "cartpole-swingup-harder", out=tmp_path / "a", attention=angle, **NUMBERS)
+    assert {line["answer"] for line in report.verdict} == {"undecided"}
+    assert all("answered differently in 30 of 30 cases" in line["why"] for line in report.verdict)
+
+
+def test_numbers_and_cells_can_be_claimed(tmp_path):
+    claims = {"angle": angle, "speed": lambda _: [0, 1.0, 0, 0, 0]}
+    report = foveate.explain(by_the_angle, "cartpole-swingup-harder", out=tmp_path / "a", claims=claims, **NUMBERS)
+    found = answers(report)
+    assert found["right", "angle"] == "yes" and found["right", "speed"] != "yes", report.verdict
+    assert found["moment", "angle"] == "no", "it is the same at every moment"
+
+    def by_the_front(seen):
+        return [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0] if seen[3, 5, 0] == 1 else [0.6, 0.3, 0.1, 0.0, 0.0, 0.0, 0.0]
+
+    def front(_):
+        cells = np.zeros((7, 7))
+        cells[3, 5] = 1
+        return cells
+
+    report = foveate.explain(by_the_front, "door-key-5x5", out=tmp_path / "b", claims={"front": front}, **NUMBERS)
+    assert "probabilities" in report.details["swaps"]["distance"] and ("right", "front") in answers(report)
+
+
+def test_without_a_claim_the_two_other_questions_are_answered(tmp_path):
+    policy = Counted(by_the_angle)
+    report = foveate.explain(policy, "cartpole-swingup-harder", out=tmp_path / "a", **NUMBERS)
+    found = answers(report)
+    assert found["moves", None] == found["path", None] == "yes" and "yes" not in [found.get(("right", None)), found.get(("moment", None))]
+    assert "claims= names some" in (tmp_path / "a" / "index.html").read_text()
+
+
+@pytest.mark.parametrize("claim, kind, said", [
+    (lambda _: None, TypeError, r'the claim "mine" returned None; it returns rows and columns over the picture'),
+    (lambda _: np.full((4, 4), np.nan), ValueError, 'the claim "mine" has the weight NaN at its number 0'),
+    (lambda _: np.ones(16), ValueError, r'the claim "mine" has the shape \[16\]; it returns rows and columns'),
+    (lambda _: 1 / 0, ZeroDivisionError, "division by zero"),
+    (foveate.batched(lambda seen: np.ones((4, 4))[: len(seen) - 1]), ValueError, 'the claim "mine" (returned|has)'),
+    (foveate.batched(lambda _: None), ValueError, 'the claim "mine" returned None for a batch of'),
+])
+def test_claims_that_are_none_are_named(claim, kind, said, tmp_path):
+    with pytest.raises(kind, match=said) as caught:
+        foveate.explain(
+            steers_by_the_road, "car-racing", out=tmp_path / "a", claims={"mine": claim}, episodes=1, decisions=6, max_steps=10, picture="fast"
+        )
+    assert "\n" not in str(caught.value) and not (tmp_path / "a").exists()
+
+
+def test_functions_are_compared_with_their_claims(tmp_path):
+    both = {
+        "angle": Function(by_the_angle, claims={"angle": angle}),
+        "still": lambda _: [0.0],
+    }
+    compared = foveate.compare(both, "cartpole-swingup-harder", out=tmp_path / "a" / "b", **NUMBERS)
+    assert [agent["name"] for agent in compared.details["agents"]] == ["angle", "still"]
+    lines = {agent["name"]: answers_of(agent["verdict"]) for agent in compared.details["agents"]}
+    assert lines["angle"]["moves"] == "yes" and lines["still"]["moves"] == "no" and lines["angle"]["right"] == "yes"
+    assert all(agent["untrained"] is None and agent["function"]["twice"]["differed"] == 0 for agent in compared.details["agents"])
+    assert "still" in str(compared) and (tmp_path / "a" / "b" / "index.html").exists() and "<pre>" in compared._repr_html_()
+
+
+def answers_of(verdict):
+    return {line["question"]: line["answer"] for line in verdict}
+
+
+def test_claims_are_of_functions():
+    with pytest.raises(ValueError, match="claims are of functions"):
+        foveate.explain("random-actions", "car-racing", claims={"mine": middle})
+    with pytest.raises(ValueError, match="questions is a whole number"):
+        foveate.explain(steers_by_the_road, "car-racing", questions=-1)

@@ -174,8 +174,13 @@ impl StudyCost {
             return;
         }
         let tested = request.decisions.min(self.limit());
-        let words = format!("{} to test with parts of others", count(n * tested, "decision"));
-        self.add("swapping parts", words, n * tested, 0.0, each);
+        let mut words = format!("{} to test with parts of others", count(n * tested, "decision"));
+        let mut own = each;
+        if let Some(questions) = request.questions {
+            words += &format!(" by at most {}", count(questions, "question"));
+            own = questions as f64 / (n * tested).max(1) as f64;
+        }
+        self.add("swapping parts", words, n * tested, 0.0, own);
         let [episodes, decisions, steps] = swaps::untrained_size(request);
         let (untrained, random) = (request.untrained, swaps::partly_random(request));
         if untrained + random == 0 {

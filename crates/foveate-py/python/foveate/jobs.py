@@ -124,22 +124,21 @@ def _table(rows: list[dict[str, Any]]) -> Any:
 
 @dataclass(frozen=True)
 class Function:
-    """A policy of yours, with what belongs to it. It may stand wherever a function may, and must where one keyword would not do."""
+    """A policy of yours, with what belongs to it."""
 
-    #: From an observation, an array or a dict of arrays that it may keep, to numbers; of a world of choices to the number of a choice,
-    #: or to a vector with a probability or a score for each.
+    #: From an observation to numbers; of a world of choices to the number of a choice, or a probability or score for each.
     act: Policy
-    #: What is claimed to matter to it, by name: functions from an observation to a map, see `explain`.
+    #: What is claimed to matter to it, as for `explain`.
     claims: Mapping[str, Policy] = field(default_factory=dict)
     #: Called at the beginning of every episode.
     reset: Callable[[], Any] | None = None
-    #: Returns the state that its next answer depends on, beside the observation …
+    #: Returns the state that its next answer depends on …
     get_state: Callable[[], Any] | None = None
-    #: … and takes it back. Both get copies (``copy.deepcopy``).
+    #: … and takes it back. States are copied deeply.
     set_state: Callable[[Any], Any] | None = None
-    #: True if a vector of scores is logits; otherwise probabilities and their logarithms are recognised, all else are values of choices.
+    #: True if scores are logits. Otherwise probabilities and their logarithms are recognised; all else are values of choices.
     logits: bool = False
-    #: Its name in reports; without one that of ``act``.
+    #: Its name in reports.
     name: str | None = None
 
     def __post_init__(self) -> None:
@@ -170,7 +169,7 @@ _BATCH = 64
 
 
 def batched(claim: Policy) -> Policy:
-    """Says that a claim takes a batch: of observations stacked along a new first axis (of a dict each part), and returns a map for each."""
+    """Says that a claim takes observations stacked along a new first axis, and returns a map for each."""
     claim.batched = True  # type: ignore[attr-defined]
     return claim
 
@@ -514,14 +513,12 @@ def explain(
         workers: threads; 0 for one per core.
         out: the folder to write; an older report there is replaced.
 
-        claims: of a function: what is claimed to matter, by name, all tested on the same decisions. A claim is a function from an
-            observation to weights: ``[rows, columns]`` over a picture, ``[rows, columns]`` of the cells of a grid, or one for each number;
-            their magnitude counts. It is asked at the tested decisions alone; `batched` ones in batches.
+        claims: of a function: what is claimed to matter, by name: functions from an observation to weights, ``[rows, columns]`` of a picture
+            or grid, or one for each number; their magnitude counts. They are asked at the tested decisions alone.
         attention: of a function: one such claim.
         questions: of a function: how often it may be asked beside playing; ``None``: as often as the method wants.
 
-    A function is asked the same questions twice first: if its answers differ, the report says so, and a `Function` may hand over its
-    state. There are no untrained ones to compare with.
+    A function is asked the same questions twice first: if its answers differ, the report says so, and a `Function` may have its state.
     """
     job = {
         "untrained": _whole("untrained", untrained),
@@ -586,10 +583,10 @@ def compare(
     """Compares what agents and functions act on: ``foveate explain --compare``.
 
     Args:
-        who: agents and functions as for `explain`, by name. The claims of a function are those of a `Function`.
+        who: agents and functions by name; `Function` has claims.
         shifts: each is a row of its own.
 
-    All else is as for `explain`; ``questions`` holds for each function.
+    All else is as for `explain`.
     """
     job = {
         "untrained": _whole("untrained", untrained),

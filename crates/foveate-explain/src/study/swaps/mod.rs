@@ -146,10 +146,9 @@ pub fn study_swaps(
         return Err(nothing_to_swap(&request));
     };
     let head = report::head(&request.labels, request.seed, &swapped.measured);
-    let (dimensions, shown, meter) =
-        (request.dimensions.clone(), EpisodeShown::default(), RefCell::new(meter));
     let mut measured: Vec<Box<dyn Any>> = vec![Box::new(swapped)];
     measured.extend(AskedFunction::of(&request).map(|asked| Box::new(asked) as Box<dyn Any>));
+    let (dimensions, shown, meter) = (request.dimensions, EpisodeShown::default(), RefCell::new(meter));
     let bench = Bench { head, dimensions, shown, measured, scheduler, meter };
     finish(ANALYSES, bench)
 }
