@@ -8,12 +8,12 @@ use std::cell::RefCell;
 
 use foveate_core::{EvaluateError, Observation};
 
-use super::analyses::asked::AskedFunction;
 use super::cost::Meter;
 use super::film::{FilmRecorder, FinishedFilm};
 use super::finding::{Bench, EpisodeShown};
 use super::play::{EpisodeStart, Starts, action_scale, play};
 use super::swaps;
+use super::twice::AskedFunction;
 use super::{Scheduler, StudyError, StudyRequest};
 use crate::trajectory::Trajectory;
 

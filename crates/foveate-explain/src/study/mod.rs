@@ -32,7 +32,7 @@ use foveate_core::{ActContext, Agent, Env, EnvError, EvaluateError, Labels, epis
 use foveate_film::FilmError;
 
 pub use analyses::ANALYSES;
-pub use analyses::asked::{AskedFunction, FunctionAsked};
+pub use analyses::asked::FunctionAsked;
 pub use analyses::cell_edits::{CellEdits, CellMethod, Contrast, EditFinding};
 pub use analyses::covers::{Claim, Cost, Covers, Drive, Intervention, Method};
 pub use analyses::edited_worlds::{EditedEpisodes, EditedWorlds};
@@ -57,7 +57,7 @@ pub use swaps::{
     Answer, ClaimMap, ClaimOfMoments, Compared, Comparison, EffectMeter, Order, Randomised, Regret,
     SwapReport, UNTRAINED, Untrained, VerdictLine, study_swaps,
 };
-pub use twice::AskedTwice;
+pub use twice::{AskedFunction, AskedTwice};
 
 use crate::trajectory::Dimension;
 use cost::Meter;

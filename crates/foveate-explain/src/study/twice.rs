@@ -4,8 +4,8 @@ use foveate_core::episode::{BeforeChoice, BeforeStep, Observer};
 use foveate_core::{ActContext, Agent, Env, EnvSpec, EvaluateError, ObservationBuf, RolloutJob};
 use serde::Serialize;
 
-use super::StudyError;
 use super::play::{EpisodeStart, policy_error};
+use super::{StudyError, StudyRequest};
 
 /// Most steps of the episode that questions are taken from.
 const STEPS: usize = 80;
@@ -61,6 +61,28 @@ impl AskedTwice {
     /// Whether the same question always got the same answer.
     pub const fn is_steady(self) -> bool {
         self.differed == 0
+    }
+}
+
+/// What a function was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct AskedFunction {
+    /// Whether it gave the same answers to the same questions.
+    pub twice: AskedTwice,
+    /// How often it could be asked beside playing; `None` for as often as the method wants.
+    pub questions: Option<usize>,
+    /// Claims of others that were judged.
+    pub claims: usize,
+}
+
+impl AskedFunction {
+    /// What `request` says of its agent; `None` of an agent of a file.
+    pub(in crate::study) fn of(request: &StudyRequest<'_>) -> Option<Self> {
+        request.twice.map(|twice| AskedFunction {
+            twice,
+            questions: request.questions,
+            claims: request.claims.len(),
+        })
     }
 }
 

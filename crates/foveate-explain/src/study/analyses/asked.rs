@@ -3,33 +3,12 @@
 use serde::Serialize;
 
 use super::super::StudyError;
-use super::super::StudyRequest;
 use super::super::finding::{Analysis, Bench, Finding, Findings};
 use super::super::swaps::{Answer, SwapReport};
-use super::super::twice::AskedTwice;
+use super::super::twice::{AskedFunction, AskedTwice};
 use crate::figure::count_steps;
 
-/// What a function was asked.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct AskedFunction {
-    /// Whether it gave the same answers to the same questions.
-    pub twice: AskedTwice,
-    /// How often it could be asked beside playing; `None` for as often as the method wants.
-    pub questions: Option<usize>,
-    /// Claims of others that were judged.
-    pub claims: usize,
-}
-
 impl AskedFunction {
-    /// What `request` says of its agent; `None` of an agent of a file.
-    pub(in crate::study) fn of(request: &StudyRequest<'_>) -> Option<Self> {
-        request.twice.map(|twice| AskedFunction {
-            twice,
-            questions: request.questions,
-            claims: request.claims.len(),
-        })
-    }
-
     /// Leaves every question open if the same question got different answers: a state or chance moves its action then, too.
     pub(in crate::study) fn unsettle(self, report: &mut SwapReport) {
         let AskedTwice { questions, differed, .. } = self.twice;
@@ -69,7 +48,7 @@ impl Analysis for AskedOfFunction {
         let within = questions.map_or(String::new(), |questions| {
             format!(
                 " It may be asked {} questions beside playing; questions=None allows as many as the method wants.",
-                count_steps(questions as u64)
+                count_steps((questions + twice.questions) as u64)
             )
         });
         let unclaimed = match (function.claims, questions) {

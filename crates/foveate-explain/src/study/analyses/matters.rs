@@ -6,7 +6,7 @@ use super::super::StudyError;
 use super::super::finding::{Analysis, Bench, Finding, Findings};
 use super::super::swaps::Swapped;
 use super::super::swaps::{SwapReport, figures, page, report};
-use super::asked::AskedFunction;
+use super::super::twice::AskedFunction;
 
 /// What matters, in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -45,10 +45,10 @@ pub(super) use page::{OwnTest, differences};
 
 use self::effects::Effort;
 use self::measure::{Measurement, Plan, measure};
-use super::analyses::asked::AskedFunction;
 use super::cost::{Meter, StudyCost};
 use super::finding::{Bench, EpisodeShown};
 use super::random_agent::{random_tensors, random_weights};
+use super::twice::AskedFunction;
 use super::{ANALYSES, Progress, Scheduler, Study, StudyError, StudyRequest, finish};
 
 /// Untrained agents that an agent is compared with.
