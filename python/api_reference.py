@@ -17,11 +17,11 @@ MODULES = {
     "ray": "Clusters",
     "errors": "Errors",
 }
-#: The last keywords of many functions, in full of the first of them.
-LAST = ["picture", "variant", "shifts", "options", "trust", "progress", "callback"]
+#: Declarations of arguments that the page has; `name=...` stands for one where it comes again.
+SAID = set()
 HEAD = """# Reference of the package for Python
 
-Written from the package's sources (`python/api_reference.py`); [python.md](python.md) introduces it.
+Written from the package's sources (`python/api_reference.py`); [python.md](python.md) introduces it. `name=...` is an argument as above.
 """
 
 
@@ -36,10 +36,15 @@ def public(tree):
 def signature(node, name):
     """A call as the sources declare it, one argument a line where it is long."""
     args = ast.unparse(node.args)
-    parts = [part for part in split(args) if part not in ("self", "cls")]
-    names = [part.partition(":")[0] for part in parts]
-    if name != "evaluate" and names[-len(LAST):] == LAST:
-        parts[-len(LAST):] = [", ".join(f"{name}=..." for name in LAST)]
+    parts = []
+    for part in split(args):
+        keyword = part.partition(":")[0]
+        again = f"{keyword}=..." if part in SAID and len(part.split()) > 1 else None
+        if again and parts and parts[-1].endswith("=..."):
+            parts[-1] += f", {again}"
+        elif part not in ("self", "cls"):
+            parts.append(again or part)
+        SAID.add(part)
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     line = f"{name}({', '.join(parts)}){returns}"
     return line if len(line) <= 100 else f"{name}(\n" + "".join(f"    {part},\n" for part in parts) + f"){returns}"
