@@ -320,6 +320,29 @@ def answers_of(verdict):
     return {line["question"]: line["answer"] for line in verdict}
 
 
+def test_claims_of_an_observation_of_several_parts_are_about_its_picture(tmp_path):
+    claims = {
+        "map": lambda seen: middle(seen["image"]),
+        "of the part": lambda seen: {"image": middle(seen["image"])},
+        "batch": foveate.batched(lambda seen: np.stack([middle(one) for one in seen["image"]])),
+    }
+    report = foveate.explain(
+        lambda seen: steers_by_the_road(seen["image"]), "car-racing", out=tmp_path / "a", claims=claims, shifts="missing:1",
+        **{**PICTURES, "max_steps": 20},
+    )
+    assert [answers(report)["right", name] for name in claims] == ["yes"] * 3, report.verdict
+
+
+@pytest.mark.parametrize("get, put, kind, said", [
+    (lambda: 1 / 0, lambda _: None, ZeroDivisionError, "division by zero"),
+    (lambda: 1, lambda _: 1 / 0, ZeroDivisionError, "division by zero"),
+    (lambda: (i for i in range(3)), lambda _: None, TypeError, "get_state returned a state that cannot be copied: cannot pickle"),
+])
+def test_states_that_are_none_are_named(get, put, kind, said, tmp_path):
+    with pytest.raises(kind, match=said):
+        foveate.explain(Function(by_the_angle, get_state=get, set_state=put), "cartpole-swingup-harder", out=tmp_path / "a", **NUMBERS)
+
+
 def test_claims_are_of_functions():
     with pytest.raises(ValueError, match="claims are of functions"):
         foveate.explain("random-actions", "car-racing", claims={"mine": middle})

@@ -158,8 +158,16 @@ class Function:
         get, put = self.get_state, self.set_state
         if get is None or put is None:
             return None
+
         # A state that is changed in place must not change those that were read before.
-        return lambda: copy.deepcopy(get()), lambda state: put(copy.deepcopy(state))
+        def read() -> Any:
+            state = get()
+            try:
+                return copy.deepcopy(state)
+            except Exception as error:
+                raise TypeError(f"get_state returned a state that cannot be copied: {error}") from error
+
+        return read, lambda state: put(copy.deepcopy(state))
 
 
 #: How often a report asks a function, beside playing, unless it is told otherwise.
