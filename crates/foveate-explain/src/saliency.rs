@@ -86,7 +86,10 @@ impl<'a> Perturber<'a> {
         (0..grid.len())
             .map(|patch| {
                 let (x, y) = grid.centre(patch);
-                let (x, y) = (x * self.picture.width() / grid.width(), y * self.height() / grid.height());
+                // The middle of a pixel, and of a patch of one pixel, lies half a pixel from its edge.
+                let half = grid.patch() % 2;
+                let at = |middle: usize, length: usize, of: usize| (2 * middle + half) * length / (2 * of);
+                let (x, y) = (at(x, self.picture.width(), grid.width()), at(y, self.height(), grid.height()));
                 map[(y / self.stride).min(rows - 1) * columns + (x / self.stride).min(columns - 1)]
             })
             .collect()
@@ -133,11 +136,35 @@ pub fn top(values: &[f64], k: usize) -> Vec<u32> {
     order
 }
 
+/// The share of a map's mass on the `k` places of the largest values above 0, fewer if fewer are; where equal values compete for the
+/// last of them, each of these counts by its chance. `None` where all values are alike, so that none is larger, or the map is empty.
+///
+/// A map dealt out at random has a share of `k` by the number of places.
+pub fn mass_on_top(map: &[f64], values: &[f64], k: usize) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(|a, b| b.total_cmp(a));
+    let k = k.min(sorted.iter().filter(|value| **value > 0.0).count());
+    let whole: f64 = map.iter().sum();
+    if k == 0 || sorted.first() == sorted.last() || whole.is_nan() || whole <= 0.0 {
+        return None;
+    }
+    let edge = sorted[k - 1];
+    let sum = |of: &dyn Fn(f64) -> bool| -> f64 {
+        map.iter().zip(values).filter(|(_, value)| of(**value)).map(|(mass, _)| mass).sum()
+    };
+    let above = values.iter().filter(|value| **value > edge).count();
+    let equal = values.iter().filter(|value| **value == edge).count();
+    let last = (k - above) as f64 / equal as f64;
+    Some((sum(&|value| value > edge) + last * sum(&|value| value == edge)) / whole)
+}
+
 /// How far two maps over the same patches agree.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Agreement {
-    /// Rank correlation over all patches.
-    pub ranks: f64,
+    /// Share of the attention on as many of the most salient patches as were selected; `None` where none is more salient.
+    pub mass: Option<f64>,
+    /// The same of attention dealt out at random.
+    pub chance: Option<f64>,
     /// Pixels that the best patches of both have in common, divided by those of either.
     pub overlap: f64,
 }
@@ -148,7 +175,8 @@ impl Agreement {
         let mask = |patches: &[u32]| Mask::of_patches(grid.width(), grid.height(), grid, patches);
         let best = top(salient, selected.len());
         Agreement {
-            ranks: rank_correlation(salient, importance),
+            mass: mass_on_top(importance, salient, selected.len()),
+            chance: mass_on_top(&vec![1.0; salient.len()], salient, selected.len()),
             overlap: mask(&best).overlap(&mask(selected)),
         }
     }
@@ -170,6 +198,27 @@ mod tests {
             assert!((rank_correlation(a, b) - expect).abs() < 1e-12, "{a:?} {b:?}");
         }
         assert_eq!(top(&[0.5, 2.0, 2.0, 1.0], 3), [1, 2, 3]);
+    }
+
+    #[test]
+    fn mass_is_counted_on_the_largest_values() {
+        for (values, k, expect) in [
+            (&[0.0, 3.0, 2.0, 1.0][..], 2, Some(0.5)),
+            // One of the two that are second.
+            (&[0.0, 3.0, 2.0, 2.0], 2, Some(0.55)),
+            // Only one is above 0.
+            (&[0.0, 0.0, 0.0, 1.0], 3, Some(0.4)),
+            (&[1.0; 4], 2, None),
+            (&[0.0; 4], 2, None),
+        ] {
+            let share = mass_on_top(&[1.0, 2.0, 3.0, 4.0], values, k);
+            let apart = share.zip(expect).map(|(a, b)| (a - b).abs());
+            assert!(
+                share.is_some() == expect.is_some() && apart.unwrap_or(0.0) < 1e-12,
+                "{values:?}: {share:?}"
+            );
+        }
+        assert_eq!(mass_on_top(&[0.0; 2], &[0.0, 1.0], 1), None);
     }
 
     #[test]
@@ -200,7 +249,11 @@ mod tests {
         let on = perturber.on_patches(&map, grid);
         // Patch 0 is centred on (3, 3), which lies in place 0; its right neighbour on (7, 3), in place 1.
         assert_eq!((on[0], on[1], on[23]), (0.0, 1.0, 24.0));
+        // Of places that tile the picture the middle counts, not the edge.
+        let tiles = perturber.on_patches(&map, PatchGrid::tile(12, 12, 1, 1).expect("fits"));
+        assert_eq!((tiles[0], tiles[1], tiles[12]), (25.0, 27.0, 73.0));
         let same = Agreement::of(grid, &on, &on, &top(&on, 10));
-        assert_eq!((same.ranks, same.overlap), (1.0, 1.0));
+        assert_eq!(same.overlap, 1.0);
+        assert!(same.mass > same.chance && same.chance.is_some(), "{same:?}");
     }
 }

@@ -91,8 +91,8 @@ pub struct SaliencyRow<'a> {
     pub importance: Vec<f64>,
     /// Of the perturbations.
     pub saliency: Vec<f64>,
-    /// Rank correlation of both.
-    pub ranks: f64,
+    /// Share of the attention on the most salient patches, if some are more salient than others.
+    pub mass: Option<f64>,
 }
 
 /// The attention beside what perturbations say, for several decisions.
@@ -100,7 +100,7 @@ pub fn saliency_maps(rows: &[SaliencyRow<'_>], grid: PatchGrid, own: &str, capti
     let (gap, pairs) = (14.0, rows.len().max(1) as f64);
     let side = (WHOLE - 90.0) / pairs - gap;
     let mut sheet = Drawing::new(WHOLE, 2.0 * (side + gap) + 46.0);
-    let mut table = DataTable::new(&["step", "rank correlation", "patch", "importance", "saliency"]);
+    let mut table = DataTable::new(&["step", "share on the most salient", "patch", "importance", "saliency"]);
     for (i, name) in [own, "perturbation"].iter().enumerate() {
         let y = 26.0 + i as f64 * (side + gap) + side / 2.0;
         sheet.text((0.0, y), LETTERS, Anchor::Start, Ink::Text, *name);
@@ -112,10 +112,12 @@ pub fn saliency_maps(rows: &[SaliencyRow<'_>], grid: PatchGrid, own: &str, capti
             let y = 26.0 + i as f64 * (side + gap);
             sheet.picture([x, y, side, side], glow(row.picture, grid, values));
         }
-        let said = format!("rank correlation {}", short((row.ranks * 100.0).round() / 100.0));
+        let said = row
+            .mass
+            .map_or("nothing is salient".into(), |mass| format!("{} on the most salient", percent(mass)));
         sheet.text((x, 26.0 + 2.0 * (side + gap) + 6.0), LETTERS, Anchor::Start, Ink::Muted, said);
         for (patch, (a, b)) in row.importance.iter().zip(&row.saliency).enumerate() {
-            table.row([row.step.into(), row.ranks.into(), patch.into(), (*a).into(), (*b).into()]);
+            table.row([row.step.into(), row.mass.into(), patch.into(), (*a).into(), (*b).into()]);
         }
     }
     let title = "Attention beside perturbation saliency".into();

@@ -14,6 +14,9 @@ const TEMPLATE: &str = include_str!("template.html");
 const EPISODE: &str = include_str!("episode.html");
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
+const FOLDS: &str = include_str!("folds.js");
+/// The heading of big numbers and sentences where they are folded.
+const FINDINGS: &str = "What was found";
 /// The button that the script of the player answers.
 const THEME: &str = "<button id=\"theme\" type=\"button\" title=\"Light or dark (d)\" aria-label=\"Light or dark\">◐</button>";
 
@@ -24,9 +27,15 @@ pub struct ReportPage<'a> {
     pub title: String,
     /// Which weights, world and seed.
     pub subtitle: String,
-    /// Big numbers for whoever has ten seconds.
+    /// What a person should know after a minute: a sentence for each question, with one number.
+    pub answers: Vec<PageAnswer>,
+    /// The one picture for that minute.
+    pub picture: Option<Figure>,
+    /// True if everything else is folded, to be opened.
+    pub folded: bool,
+    /// Big numbers.
     pub tiles: Vec<Tile>,
-    /// What a person should know after a minute, a sentence each.
+    /// What was found, a sentence each.
     pub summary: Vec<String>,
     /// The episode, if one is shown.
     pub episode: Option<PageEpisode<'a>>,
@@ -46,6 +55,21 @@ pub struct PageEpisode<'a> {
     pub columns: &'a [String],
     /// The film's data, from [`player_data`].
     pub data: String,
+}
+
+/// The answer to a question, for the top of the page.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PageAnswer {
+    /// `yes`, `no` or `undecided`; empty for a sentence that answers no question.
+    pub answer: String,
+    /// The answer as a sentence.
+    pub sentence: String,
+    /// The number that it rests on with its interval, or what would decide it.
+    pub number: String,
+    /// Whether it speaks for the explanation.
+    pub mood: Mood,
+    /// The anchor of the section that says more.
+    pub more: &'static str,
 }
 
 /// A big number.
@@ -150,27 +174,75 @@ impl ReportPage<'_> {
     /// The page; `png` encodes pictures.
     pub fn html(&self, png: &dyn Fn(Image<'_>) -> Vec<u8>) -> String {
         let episode = self.episode.as_ref();
-        let sections: String = self.sections.iter().map(|section| section.html(png)).collect();
+        let sections: String = self
+            .sections
+            .iter()
+            .map(|section| self.fold(&section.id, &section.title, &section.body(png)))
+            .collect();
+        // The headings of a folded page are its contents.
         let contents = episode
             .map(|_| ("episode", "The episode"))
             .into_iter()
             .chain(self.sections.iter().map(|s| (&*s.id, &*s.title)))
+            .filter(|_| !self.folded)
             .map(|(id, title)| format!("<a href=\"#{id}\">{}</a>", escape(title)));
-        let tiles: String = self.tiles.iter().map(Tile::html).collect();
+        let notes = joined(self.notes.iter().map(|s| format!("<p>{}</p>", escape(s))));
+        let scripts = episode.map_or(String::new(), PageEpisode::scripts);
         let parts = [
             ("title", escape(&self.title)),
             ("subtitle", escape(&self.subtitle)),
             ("style", style()),
             ("contents", joined(contents)),
-            ("tiles", if tiles.is_empty() { tiles } else { format!("<div class=\"tiles\">{tiles}</div>\n") }),
-            ("summary", joined(self.summary.iter().map(|s| format!("<li>{}</li>", escape(s))))),
-            ("episode", episode.map_or(String::new(), PageEpisode::html)),
+            ("minute", self.minute(png)),
+            (
+                "episode",
+                episode.map_or(String::new(), |episode| self.fold("episode", "The episode", &episode.html())),
+            ),
+            (
+                "findings",
+                if self.folded { self.fold("findings", FINDINGS, &self.found()) } else { String::new() },
+            ),
             ("sections", sections),
-            ("notes", joined(self.notes.iter().map(|s| format!("<p>{}</p>", escape(s))))),
+            ("notes", if self.folded { self.fold("made", "How this was made", &notes) } else { notes }),
             ("theme", episode.map_or(String::new(), |_| THEME.to_owned())),
-            ("script", episode.map_or(String::new(), PageEpisode::scripts)),
+            ("script", if self.folded { format!("<script>{FOLDS}</script>\n{scripts}") } else { scripts }),
         ];
         fill_in(TEMPLATE, &parts)
+    }
+
+    /// What can be read in a minute: the answers and one picture, or, where nothing is folded, numbers and sentences.
+    fn minute(&self, png: &dyn Fn(Image<'_>) -> Vec<u8>) -> String {
+        if !self.folded {
+            return self.found();
+        }
+        let answers = joined(self.answers.iter().map(PageAnswer::html));
+        let answers =
+            if answers.is_empty() { answers } else { format!("<ul class=\"answers\">{answers}</ul>") };
+        let picture = self.picture.as_ref().map_or(String::new(), |figure| {
+            format!("<div class=\"figures\">{}</div>", figure_html("", figure, png))
+        });
+        answers + &picture
+    }
+
+    /// Big numbers and sentences.
+    fn found(&self) -> String {
+        let tiles: String = self.tiles.iter().map(Tile::html).collect();
+        let tiles = if tiles.is_empty() { tiles } else { format!("<div class=\"tiles\">{tiles}</div>\n") };
+        let summary = joined(self.summary.iter().map(|s| format!("<li>{}</li>", escape(s))));
+        format!("{tiles}<ul class=\"summary\">{summary}</ul>")
+    }
+
+    /// A part of the page with its heading, folded if the page is. The anchor is inside of the fold: browsers open the folds around
+    /// what an address names.
+    fn fold(&self, id: &str, title: &str, body: &str) -> String {
+        let title = escape(title);
+        if self.folded {
+            format!(
+                "<details><summary><h2>{title}</h2></summary><section id=\"{id}\" aria-label=\"{title}\">{body}</section></details>\n"
+            )
+        } else {
+            format!("<section id=\"{id}\"><h2>{title}</h2>{body}</section>\n")
+        }
     }
 }
 
@@ -215,13 +287,9 @@ fn style() -> String {
 
 impl Tile {
     fn html(&self) -> String {
-        let mood = match self.mood {
-            Mood::Good => " good",
-            Mood::Bad => " bad",
-            Mood::Plain => "",
-        };
         format!(
-            "<div class=\"tile{mood}\"><b>{}</b><span>{}</span><small>{}</small></div>",
+            "<div class=\"tile {}\"><b>{}</b><span>{}</span><small>{}</small></div>",
+            self.mood.class(),
             escape(&self.value),
             escape(&self.name),
             escape(&self.note)
@@ -229,8 +297,31 @@ impl Tile {
     }
 }
 
+impl PageAnswer {
+    fn html(&self) -> String {
+        let PageAnswer { answer, sentence, number, mood, more } = self;
+        let [answer, sentence, number] = [answer, sentence, number].map(|text| escape(text));
+        let badge = if answer.is_empty() { answer } else { format!("<b>{answer}</b>") };
+        format!(
+            "<li class=\"{}\">{badge}<p>{sentence} <small>{number} <a href=\"#{more}\">more</a></small></p></li>",
+            mood.class()
+        )
+    }
+}
+
+impl Mood {
+    const fn class(self) -> &'static str {
+        match self {
+            Mood::Good => "good",
+            Mood::Bad => "bad",
+            Mood::Plain => "plain",
+        }
+    }
+}
+
 impl Section {
-    fn html(&self, png: &dyn Fn(Image<'_>) -> Vec<u8>) -> String {
+    /// Everything below the heading.
+    fn body(&self, png: &dyn Fn(Image<'_>) -> Vec<u8>) -> String {
         let lead = joined(self.lead.iter().map(|p| format!("<p>{}</p>", escape(p))));
         let points = joined(
             self.points
@@ -241,11 +332,7 @@ impl Section {
         let tables: String = self.tables.iter().map(PageTable::html).collect();
         let figures: String =
             self.figures.iter().map(|figure| figure_html(&self.folder, figure, png)).collect();
-        format!(
-            "<section id=\"{}\"><h2>{}</h2><div class=\"lead\">{lead}</div>{points}{tables}<div class=\"figures\">{figures}</div></section>",
-            self.id,
-            escape(&self.title),
-        )
+        format!("<div class=\"lead\">{lead}</div>{points}{tables}<div class=\"figures\">{figures}</div>")
     }
 }
 

@@ -273,8 +273,11 @@
       ' ': toggle, ArrowLeft: () => { film.pause(); seek(step - by); }, ArrowRight: () => { film.pause(); seek(step + by); },
       Home: () => seek(0), End: () => seek(last), 1: () => setOverlay('patches'), 2: () => setOverlay('heat'), 3: () => setOverlay('none'), d: theme,
     };
-    const onButton = event.target.tagName === 'BUTTON' && event.key === ' ';
-    if (actions[event.key] && !onButton) { event.preventDefault(); actions[event.key](); }
+    // Keys are the player's while it can be seen; a button or a heading in focus has the space bar.
+    const fold = $('player').closest('details');
+    const elsewhere = event.key !== 'd' && fold && !fold.open;
+    const onButton = ['BUTTON', 'SUMMARY'].includes(event.target.tagName) && event.key === ' ';
+    if (actions[event.key] && !elsewhere && !onButton) { event.preventDefault(); actions[event.key](); }
   });
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawTraces);
   new ResizeObserver(drawTraces).observe($('traces'));

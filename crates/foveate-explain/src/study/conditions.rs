@@ -5,8 +5,9 @@ use foveate_core::episode::{Actor, ActorError, Chosen, Episode, EpisodeRules};
 use foveate_core::{ActContext, Agent, Env, EvaluateError, ImageBuf, Observation, PolicyError, Seed};
 
 use super::StudyError;
+use super::fields::Fields;
 use super::play::EpisodeStart;
-use super::probes::claim;
+use super::probes::{Located, located};
 use super::seen::SeenPicture;
 
 /// The intervention on every picture before the agent sees it.
@@ -64,22 +65,28 @@ impl Condition {
 
 /// The score of the episode under `condition`. The covered places are those that a copy of the agent attends to on the
 /// unchanged picture.
-pub(super) fn play_under(start: EpisodeStart, condition: Condition, seed: Seed) -> Result<f64, StudyError> {
+pub(super) fn play_under(
+    start: EpisodeStart,
+    condition: Condition,
+    fields: Option<&Fields>,
+    seed: Seed,
+) -> Result<f64, StudyError> {
     let EpisodeStart { mut env, agent, job, max_steps } = start;
-    let mut actor = IntervenedActor { agent, condition, seed };
+    let mut actor = IntervenedActor { agent, condition, fields, seed };
     let mut episode = Episode::new(job, EpisodeRules { max_steps: max_steps as u64, ..EpisodeRules::WHOLE });
     episode.resume(&mut actor);
     Ok(episode.finish::<EvaluateError>(&mut *env, &mut actor, &mut ())?.total)
 }
 
 /// An agent that sees changed pictures.
-struct IntervenedActor {
+struct IntervenedActor<'f> {
     agent: Box<dyn Agent>,
     condition: Condition,
+    fields: Option<&'f Fields>,
     seed: Seed,
 }
 
-impl Actor for IntervenedActor {
+impl Actor for IntervenedActor<'_> {
     fn begin_episode(&mut self, episode: Seed) {
         self.agent.begin_episode(episode);
     }
@@ -109,7 +116,7 @@ impl Actor for IntervenedActor {
     }
 }
 
-impl IntervenedActor {
+impl IntervenedActor<'_> {
     /// What is seen, and the picture after the intervention; `None` when the agent attends to no place that could be intervened on.
     fn changed(
         &self,
@@ -130,15 +137,17 @@ impl IntervenedActor {
         };
         let Some(grid) = attention.tokens().grid() else { return Ok(None) };
         let seen = SeenPicture::of(env, Some(grid)).map_err(unseen)?;
+        let Some(Located { grid, importance, claim }) = located(attention, &seen, self.fields) else {
+            return Ok(None);
+        };
         let [width, height] = seen.size();
-        let mask = Mask::of_patches(width, height, grid, &seen.places(claim(attention)));
+        let mask = Mask::of_patches(width, height, grid, &claim);
         let scene = PictureEditor::of_stack(seen.picture(), seen.parts(), fill);
         let mut rng = self.seed.child("step", step).rng();
         let changed = match self.condition {
             Condition::CoverRandom(_) => scene.cover(&Mask::random_elsewhere(&mask, grid, &mut rng)),
             Condition::KeepRandom(_) => scene.keep(&Mask::random_elsewhere(&mask, grid, &mut rng)),
             Condition::CoverLeast(_) => {
-                let importance = seen.restored(&attention.importance());
                 let mut least: Vec<u32> = (0..grid.len() as u32).collect();
                 least.sort_by(|&i, &j| importance[i as usize].total_cmp(&importance[j as usize]));
                 scene.cover(&Mask::elsewhere(&mask, grid, least))

@@ -4,7 +4,8 @@ use foveate_core::Env;
 use foveate_core::hint::Setting;
 
 use super::conditions::Condition;
-use super::heads::HeadsRequest;
+use super::fields::{Fields, SIDE};
+use super::heads::{self, HeadsRequest};
 use super::play::first_decision;
 use super::{Progress, StudyRequest, swaps};
 use crate::figure::count_steps;
@@ -83,6 +84,9 @@ impl StudyCost {
         let (n, decisions) = (request.episodes, request.decisions);
         let mut cost = StudyCost::new(request.env, request.max_steps);
         let tested = decisions.min(cost.limit());
+        if heads::attends_with_heads(request.env, request.agent, request.seed).is_some() {
+            cost.add_fields(n);
+        }
         let words = format!("{} to play and film", cost.episodes(n));
         cost.add(FILMING, words, n, 1.0 + FILM / n as f64, 0.0);
         let words = format!(
@@ -158,8 +162,23 @@ impl StudyCost {
         if times > 1 {
             words += &format!(", each {times} times");
         }
-        cost.add("playing", words, n * times, 1.0, 0.0);
+        if heads::shows_places(request.analysis.name()) {
+            cost.add_fields(n);
+        }
+        cost.add(heads::PLAYING, words, n * times, 1.0, 0.0);
         cost
+    }
+
+    /// Adds what it takes to find out where the contents of cells come from.
+    fn add_fields(&mut self, n: usize) {
+        let [episodes, decisions] = Fields::size(n);
+        let places = SIDE * SIDE;
+        let words = format!(
+            "{} of {} with each of {places} places changed",
+            count(episodes * decisions, "decision"),
+            count(episodes, "episode")
+        );
+        self.add(heads::MEASURING, words, episodes, 1.0, (decisions * (places + 2)) as f64);
     }
 
     /// Adds what [`swaps`] does; `played` says that it plays the agent's episodes itself.

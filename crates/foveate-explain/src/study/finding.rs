@@ -10,7 +10,8 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use super::cost::Meter;
 use super::film::FinishedFilm;
 use super::{ReportHead, Scheduler, StudyError};
-use crate::page::{Section, Tile};
+use crate::figure::Figure;
+use crate::page::{PageAnswer, Section, Tile};
 use crate::trajectory::{Dimension, Trajectory};
 
 /// A part of a report, which is in the list of its kind.
@@ -55,9 +56,13 @@ pub struct Finding {
     pub name: &'static str,
     /// For `report.json`, and for analyses that build on these.
     pub numbers: Arc<dyn Numbers>,
-    /// Verdicts and big numbers for the top of the page.
+    /// For the top of the page: a sentence for each question.
+    pub answers: Vec<PageAnswer>,
+    /// The one picture at the top of the page; the first that an analysis has is shown.
+    pub picture: Option<Figure>,
+    /// Verdicts and big numbers.
     pub tiles: Vec<Tile>,
-    /// What a person should know after a minute, a sentence each.
+    /// What was found, a sentence each.
     pub sentences: Vec<String>,
     /// Lines for a terminal; without any, the sentences stand there.
     pub lines: Vec<String>,
@@ -73,6 +78,8 @@ impl Finding {
         Finding {
             name: "",
             numbers: Arc::new(numbers),
+            answers: vec![],
+            picture: None,
             tiles: vec![],
             sentences: vec![],
             lines: vec![],
@@ -111,6 +118,12 @@ impl Findings {
     /// The numbers of this type, if an analysis found some.
     pub fn get<T: Numbers>(&self) -> Option<&T> {
         self.0.iter().find_map(|finding| (&*finding.numbers as &dyn Any).downcast_ref())
+    }
+
+    /// The figures of the page.
+    pub(super) fn figures(&self) -> impl Iterator<Item = &Figure> {
+        let pictures = self.0.iter().filter_map(|finding| finding.picture.as_ref());
+        pictures.chain(self.sections().flat_map(|section| &section.figures))
     }
 
     /// The sections of the page.

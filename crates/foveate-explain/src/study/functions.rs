@@ -52,7 +52,7 @@ fn film(
     stopped: &dyn Fn() -> bool,
 ) -> Result<(Trajectory, FinishedFilm, [usize; 2]), StudyError> {
     let (mut camera, mut picture) = (None, [1, 1]);
-    let (episode, end) = play(start, &|_| false, &mut |moment| {
+    let (episode, end) = play(start, None, &|_| false, &mut |moment| {
         if stopped() {
             return Err(EvaluateError::Stopped.into());
         }

@@ -13,8 +13,10 @@ use super::analyses::erasures::{self, Erased, Erasure};
 use super::analyses::positions::{Encoded, Situations, encoded};
 use super::conditions::{Condition, play_under};
 use super::cost::Meter;
+use super::fields::Fields;
 use super::film::{FilmRecorder, FinishedFilm};
 use super::finding::{Bench, EpisodeShown};
+use super::heads::{self, attends_with_heads};
 use super::play::{EpisodeStart, Starts, action_scale, play, policy_error};
 use super::probes::{
     CLAIMS, Comparisons, Probed, any_attention, other_moment, own_claims, probe, spread, take, take_spread,
@@ -144,14 +146,25 @@ pub(super) fn measure<'a>(
     let scale = action_scale(request.env.spec());
     let conditions = Condition::all();
     let kinds = request.env.kinds();
-    let [playing, taking] = [0, 1];
+    let [playing, taking] = [meter.part("playing and filming"), meter.part("taking decisions")];
+    let measuring = meter.part(heads::MEASURING);
+    let mut fields = None;
+    if attends_with_heads(request.env, request.agent, request.seed).is_some() {
+        fields = Fields::of_episodes(&|episode| starts.get(episode), n, scheduler, &mut || {
+            meter.job(measuring);
+        })?;
+    }
+    let fields = fields.as_ref();
     // Swaps are parts before these, where there is something to swap.
     let testing = meter.part("putting decisions to the test");
 
-    let played =
-        scheduler.ordered(0..n, |i| watch(starts.get(i), i == 0, &|| scheduler.stopped()), &mut || {
+    let played = scheduler.ordered(
+        0..n,
+        |i| watch(starts.get(i), i == 0, fields, &|| scheduler.stopped()),
+        &mut || {
             meter.job(playing);
-        })?;
+        },
+    )?;
     let mut counts = ImportanceCounts::default();
     let (mut episodes, mut situations, mut shown) = (Vec::new(), vec![], None);
     for played in played {
@@ -170,11 +183,12 @@ pub(super) fn measure<'a>(
         |i| {
             if i < n {
                 let steps = spread(lengths[i], decisions);
-                keep(starts.get(i), &steps, &counts, seed.child("samples", i as u64))
+                keep(starts.get(i), &steps, fields, &counts, seed.child("samples", i as u64))
             } else {
                 let taken = take_spread(
                     &|| EpisodeStart { agent: starts.random(i - n, seed), ..starts.get(i - n) },
                     decisions,
+                    fields,
                 )?;
                 Ok(Kept { taken, ..Kept::default() })
             }
@@ -260,6 +274,7 @@ pub(super) fn measure<'a>(
                     others: [&first.0, &second.0],
                     other_importance: &first.1,
                     saliency: attends && salient.contains(&k),
+                    fields,
                     seed: moment(k),
                 };
                 probed.push(probe(taken, &foils).map_err(|error| refused(taken, error))?);
@@ -287,7 +302,7 @@ pub(super) fn measure<'a>(
     // The first condition changes nothing: these episodes have been played.
     let totals = scheduler.ordered(
         n..drives.len() * n,
-        |i| play_under(starts.get(i % n), drives[i / n], seed.child("drive", i as u64)),
+        |i| play_under(starts.get(i % n), drives[i / n], fields, seed.child("drive", i as u64)),
         &mut || meter.job(testing + 1),
     )?;
     let totals = [usual.clone(), totals].concat();
@@ -352,11 +367,16 @@ pub(super) fn measure<'a>(
 }
 
 /// Plays an episode, counting importance; with a camera if it is to be shown.
-fn watch(start: EpisodeStart, film: bool, stopped: &dyn Fn() -> bool) -> Result<Played, StudyError> {
+fn watch(
+    start: EpisodeStart,
+    film: bool,
+    fields: Option<&Fields>,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Played, StudyError> {
     let (mut camera, mut looked_at) = (None, LookedAt::Chosen);
     let (mut maps, mut counts) = (Vec::new(), ImportanceCounts::default());
     let (mut situations, mut quantities) = (Situations::default(), vec![]);
-    let (episode, end) = play(start, &|_| false, &mut |moment| {
+    let (episode, end) = play(start, fields, &|_| false, &mut |moment| {
         if stopped() {
             return Err(EvaluateError::Stopped.into());
         }
@@ -408,6 +428,7 @@ struct Kept {
 fn keep(
     start: EpisodeStart,
     steps: &[usize],
+    fields: Option<&Fields>,
     counts: &ImportanceCounts,
     seed: Seed,
 ) -> Result<Kept, StudyError> {
@@ -415,13 +436,13 @@ fn keep(
         Range::ALL.iter().map(|range| Samples::new(range.bounds(counts), SAMPLES)).collect();
     let (mut sums, mut erased, mut moments, job) = (Vec::new(), vec![], vec![], start.job);
     let salient = spread(steps.len(), swaps::INPUTS);
-    let (taken, _) = take(start.until(steps), steps, &mut |moment| {
+    let (taken, _) = take(start.until(steps), steps, fields, &mut |moment| {
         if let Some((agent, context)) = &moment.before {
             sums.resize(moment.seen.newest().rgb().len(), 0.0);
             for (sum, &byte) in sums.iter_mut().zip(moment.seen.newest().rgb()) {
                 *sum += f64::from(byte);
             }
-            if let Some(grid) = moment.decision.attention.as_ref().and_then(|a| a.tokens().grid()) {
+            if let Some(grid) = moment.grid {
                 for samples in &mut samples {
                     let seed = seed.child("step", moment.step as u64);
                     samples.offer(moment.seen.newest(), grid, moment.importance, seed);

@@ -5,11 +5,12 @@ use std::sync::{Mutex, PoisonError};
 use crate::trajectory::{ActionScale, Trajectory};
 use foveate_core::episode::{self, AfterStep, BeforeChoice, BeforeStep, EpisodeRules, Observer};
 use foveate_core::{
-    ActContext, Agent, Decision, Env, EnvSpec, EpisodeResult, EvaluateError, PolicyError, RolloutJob, Seed,
-    episode_seed,
+    ActContext, Agent, Decision, Env, EnvSpec, EpisodeResult, EvaluateError, PatchGrid, PolicyError,
+    RolloutJob, Seed, episode_seed,
 };
 
-use super::probes::claim;
+use super::fields::Fields;
+use super::probes::located;
 use super::random_agent::random_weights;
 use super::seen::{SeenPicture, pictures};
 use super::{StudyError, StudyRequest};
@@ -97,6 +98,8 @@ pub(super) struct ObservedStep<'a> {
     pub(super) before: Option<(Box<dyn Agent>, ActContext)>,
     /// What was decided, and where the agent looked.
     pub(super) decision: Decision<'a>,
+    /// The places of the picture that importance and claim are over, if it attends to some.
+    pub(super) grid: Option<PatchGrid>,
     /// `[n_patches]`: importance of the places of the picture; empty when it attends to none.
     pub(super) importance: &'a [f32],
     /// The places that it claims to matter, most important first.
@@ -108,14 +111,15 @@ pub(super) fn action_scale(spec: &EnvSpec) -> ActionScale {
     if spec.action.is_discrete() { ActionScale::Choices } else { ActionScale::Box(spec.action.bounds()) }
 }
 
-/// Plays the episode; `look` is shown every decision, with the agent as it was before those that `keep` names. Gives
+/// Plays the episode; attention over cells is located by `fields`. `look` is shown every decision, with the agent as it was before those that `keep` names. Gives
 /// the episode and the start at its end.
 pub(super) fn play(
     mut start: EpisodeStart,
+    fields: Option<&Fields>,
     keep: &dyn Fn(usize) -> bool,
     look: &mut dyn FnMut(ObservedStep<'_>) -> Result<(), StudyError>,
 ) -> Result<(Trajectory, EpisodeStart), StudyError> {
-    let mut watcher = Watcher { keep, look, before: None, episode: Trajectory::default() };
+    let mut watcher = Watcher { fields, keep, look, before: None, episode: Trajectory::default() };
     start.run(&mut watcher)?;
     Ok((watcher.episode, start))
 }
@@ -135,6 +139,7 @@ impl EpisodeStart {
 
 /// Writes an episode down and shows its decisions to someone.
 struct Watcher<'a> {
+    fields: Option<&'a Fields>,
     keep: &'a dyn Fn(usize) -> bool,
     look: &'a mut dyn FnMut(ObservedStep<'_>) -> Result<(), StudyError>,
     before: Option<(Box<dyn Agent>, ActContext)>,
@@ -154,12 +159,12 @@ impl Observer<StudyError> for Watcher<'_> {
         let (mut selected, mut shares, mut importance) = (Vec::new(), Vec::new(), Vec::new());
         let grid = decision.attention.as_ref().and_then(|attention| attention.tokens().grid());
         let seen = SeenPicture::of(env, grid)?;
-        if let Some(attention) = &decision.attention
-            && grid.is_some()
-        {
-            self.episode.grid = grid;
-            selected = seen.places(claim(attention));
-            importance = seen.restored(&attention.importance());
+        let mut places = None;
+        let attention = decision.attention.as_ref();
+        if let Some(located) = attention.and_then(|attention| located(attention, &seen, self.fields)) {
+            places = Some(located.grid);
+            self.episode.grid = places;
+            (selected, importance) = (located.claim, located.importance);
             let all: f32 = importance.iter().sum();
             let of = |&patch: &u32| importance.get(patch as usize).copied().unwrap_or(0.0);
             shares.extend(selected.iter().map(|patch| if all > 0.0 { of(patch) / all } else { 0.0 }));
@@ -168,7 +173,7 @@ impl Observer<StudyError> for Watcher<'_> {
         self.episode.shares.push(shares);
         let (step, seen, before) = (step as usize, &seen, self.before.take());
         let (importance, claim) = (&importance[..], &selected[..]);
-        (self.look)(ObservedStep { step, seen, env, before, decision, importance, claim })?;
+        (self.look)(ObservedStep { step, seen, env, before, decision, grid: places, importance, claim })?;
         self.episode.selected.push(selected);
         Ok(())
     }

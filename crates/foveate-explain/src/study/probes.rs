@@ -7,6 +7,7 @@ use crate::{Fill, Mask, PictureEditor, shuffled};
 use foveate_core::{ActContext, Agent, Attention, ImageBuf, PatchGrid, PolicyError, Rng, Seed};
 
 use super::StudyError;
+use super::fields::Fields;
 use super::play::{EpisodeStart, ObservedStep, play, policy_error};
 use super::saved_decision::{DRAWS, InterventionEffect, SavedDecision, Shown};
 use super::seen::SeenPicture;
@@ -63,6 +64,8 @@ pub(super) struct Comparisons<'a> {
     /// Importance at another moment.
     pub(super) other_importance: &'a [f32],
     pub(super) saliency: bool,
+    /// Where the contents of cells come from, if it attends to cells.
+    pub(super) fields: Option<&'a Fields>,
     pub(super) seed: Seed,
 }
 
@@ -77,31 +80,33 @@ pub(super) fn levels(grid: PatchGrid) -> Vec<usize> {
 pub(super) fn take_spread(
     start: &dyn Fn() -> EpisodeStart,
     decisions: usize,
+    fields: Option<&Fields>,
 ) -> Result<Vec<SavedDecision>, StudyError> {
     let first = start();
     let expected = first.env.spec().max_steps.unwrap_or(0).min(first.max_steps).min(u32::MAX as usize);
-    let (taken, length) = take(first, &spread(expected, decisions), &mut |_| Ok(()))?;
+    let (taken, length) = take(first, &spread(expected, decisions), fields, &mut |_| Ok(()))?;
     if length == expected {
         return Ok(taken);
     }
     let steps = spread(length, decisions);
-    Ok(take(start().until(&steps), &steps, &mut |_| Ok(()))?.0)
+    Ok(take(start().until(&steps), &steps, fields, &mut |_| Ok(()))?.0)
 }
 
 /// Plays the episode and keeps the decisions at `steps`; beside them the episode's length.
 pub(super) fn take(
     start: EpisodeStart,
     steps: &[usize],
+    fields: Option<&Fields>,
     also: &mut dyn FnMut(&ObservedStep<'_>) -> Result<(), StudyError>,
 ) -> Result<(Vec<SavedDecision>, usize), StudyError> {
     let (job, scale) = (start.job, super::play::action_scale(start.env.spec()));
     let mut taken = Vec::new();
-    let (episode, _) = play(start, &|step| steps.contains(&step), &mut |mut moment| {
+    let (episode, _) = play(start, fields, &|step| steps.contains(&step), &mut |mut moment| {
         also(&moment)?;
         let Some(before) = moment.before.take() else { return Ok(()) };
         let seen = moment.seen.clone();
         let action = moment.decision.action.to_vec();
-        taken.push(match moment.decision.attention.as_ref().and_then(|a| a.tokens().grid()) {
+        taken.push(match moment.grid {
             Some(grid) => SavedDecision {
                 step: moment.step,
                 before,
@@ -130,6 +135,34 @@ pub(super) fn claim(attention: &Attention<'_>) -> Vec<u32> {
         claim.truncate(CLAIMED);
     }
     claim
+}
+
+/// Where an attention lies in the picture.
+pub(super) struct Located {
+    /// The places.
+    pub(super) grid: PatchGrid,
+    /// `[places]`: how much each is attended to.
+    pub(super) importance: Vec<f32>,
+    /// The places that are claimed to matter, most important first.
+    pub(super) claim: Vec<u32>,
+}
+
+/// Where `attention` lies in what was seen: at its patches, or, of soft attention over cells whose fields were measured, at the places
+/// that change the cells. `None` where its tokens have no place in the picture.
+pub(super) fn located(
+    attention: &Attention<'_>,
+    seen: &SeenPicture,
+    fields: Option<&Fields>,
+) -> Option<Located> {
+    let grid = attention.tokens().grid()?;
+    if let Some(fields) = fields.filter(|fields| fields.are_of(attention)) {
+        let weights: Vec<f64> = attention.importance().iter().map(|&weight| weight.into()).collect();
+        let pooled = fields.pool(&weights);
+        let importance = pooled.iter().map(|&weight| weight as f32).collect();
+        return Some(Located { grid: fields.grid(), importance, claim: top(&pooled, CLAIMED) });
+    }
+    let importance = seen.restored(&attention.importance());
+    Some(Located { grid, importance, claim: seen.places(claim(attention)) })
 }
 
 /// A decision of a policy without attention to places of the picture: perturbation saliency claims what matters.
@@ -168,7 +201,8 @@ pub(super) fn probe(taken: &SavedDecision, foils: &Comparisons<'_>) -> Result<Pr
         .act(taken.seen.observation(taken.seen.picture(), &mut bytes), &mut ActContext::default())?
         .attention
         .as_ref()
-        .map(|attention| taken.seen.places(claim(attention)));
+        .and_then(|attention| located(attention, &taken.seen, foils.fields))
+        .map(|located| located.claim);
     for (f, fill) in Fill::ALL.into_iter().enumerate() {
         let mut rng = foils.seed.child("fill", f as u64).rng();
         let scene = taken.editor(fill);

@@ -54,8 +54,7 @@ impl Study {
     /// # Errors
     /// The first that `add` gives.
     pub fn write<E>(mut self, add: &mut AddFile<'_, E>) -> Result<Report, E> {
-        let figures =
-            write_figures(self.report.findings.sections().flat_map(|section| &section.figures), add)?;
+        let figures = write_figures(self.report.findings.figures(), add)?;
         let html = self.page().html(&png);
         self.report.head.bytes = html.len();
         add("index.html", html.as_bytes())?;
@@ -80,9 +79,12 @@ impl Study {
                 head.extent()
             ),
             notes: vec![head.made_note(), head.interval_note()],
+            folded: true,
             ..ReportPage::default()
         };
         for finding in &mut findings.0 {
+            page.answers.append(&mut finding.answers.clone());
+            page.picture = page.picture.take().or_else(|| finding.picture.clone());
             page.tiles.append(&mut finding.tiles.clone());
             page.summary.extend(finding.sentences.iter().cloned());
             // The findings keep the words and tables of their sections.
@@ -242,7 +244,7 @@ mod tests {
         let page = &files["index.html"];
         for wants in [
             "<li>A half &lt;of it&gt;.</li>",
-            "<a href=\"#whole\">The whole</a>",
+            "<details><summary><h2>The whole</h2></summary><section id=\"whole\"",
             "<td>43 <small>(42 … 44)</small></td><td><span class=\"verdict yes\">supported</span></td>",
         ] {
             assert!(page.contains(wants), "{wants}: {page}");

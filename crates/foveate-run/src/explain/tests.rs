@@ -58,7 +58,55 @@ pub(super) fn made(request: ExplainRequest<'_>) -> Result<(Report, Files), RunEr
     })?;
     assert_eq!(last, 1.0);
     plays_what_it_announced(&stop);
-    Ok((report, files(&out)))
+    let files = files(&out);
+    can_be_read_in_a_minute(&files);
+    no_letters_for_words(&report.to_string());
+    Ok((report, files))
+}
+
+/// Measures have names, no letters.
+#[track_caller]
+fn no_letters_for_words(text: &str) {
+    let mut words = text.split(|c: char| !c.is_alphanumeric());
+    assert!(words.all(|word| !["N", "M", "F"].contains(&word)), "{text}");
+}
+
+/// The text of a page without style and scripts, and without what is between these.
+fn without(page: &str, left_out: &[(&str, &str)]) -> String {
+    let mut text = page.to_owned();
+    for (from, to) in [&[("<head>", "</head>"), ("<script", "</script>")][..], left_out].concat() {
+        while let Some(begin) = text.find(from) {
+            let end = text[begin..].find(to).map_or(text.len(), |end| begin + end + to.len());
+            text.replace_range(begin..end, " ");
+        }
+    }
+    let mut shown = String::new();
+    for part in text.split('<') {
+        shown.push_str(part.split_once('>').map_or(part, |(_, words)| words));
+        shown.push(' ');
+    }
+    shown
+}
+
+/// At most 60 numbers are seen before anything is opened, and there is a sentence and a picture; the rest can be opened.
+#[track_caller]
+pub(super) fn can_be_read_in_a_minute(files: &Files) {
+    let page = String::from_utf8_lossy(&files["index.html"]);
+    no_letters_for_words(&without(&page, &[]));
+    // What is seen before anything is opened.
+    let text = without(&page, &[("</summary>", "</details>")]);
+    let is_number = |word: &&str| word.chars().any(|c| c.is_ascii_digit());
+    let numbers: Vec<&str> =
+        text.split(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ',')).filter(is_number).collect();
+    assert!(numbers.len() <= 60, "{} numbers: {text}", numbers.len());
+    let minute = page.split_once("id=\"minute\"").expect("it has one").1;
+    let minute = minute.split_once("</section>").expect("it ends").0;
+    assert!(minute.contains("<li class=") && minute.contains("<figure"), "{minute}");
+    // Every address of the page leads to something, which is inside of its fold.
+    for link in page.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert!(page.contains(&format!("<section id=\"{link}\"")), "{link}");
+    }
+    assert!(page.matches("<details>").count() >= 3, "{page}");
 }
 
 fn explain(says: Says, episodes: usize, workers: usize) -> Made {
@@ -488,7 +536,7 @@ fn one_episode_has_no_interval() {
     assert!(covers.claims.iter().all(|c| c.blur.interval.is_none() && c.null[1].interval.is_none()));
     assert!(covers.interventions.iter().all(|i| i.interval.is_none()));
     assert!(covers.drives.iter().all(|d| d.interval.is_none()) && covers.cost[0].interval.is_none());
-    assert_eq!(report.get::<Saliency>().expect("it has attention").agreement.ranks.1, None);
+    assert_eq!(report.get::<Saliency>().expect("it has attention").agreement.mass.1, None);
     let said = report.to_string();
     assert!(said.contains("one episode has no interval") && !said.contains('…'), "{said}");
     assert!(said.contains("6 decisions in 1 episode;"), "{said}");
@@ -518,7 +566,7 @@ pub(super) fn told_everywhere(report: &Report, files: &Files) -> Vec<&'static st
             assert_eq!(json.get(key), Some(value), "{}: {key}", finding.name);
         }
         let Some(section) = &finding.section else { continue };
-        assert!(page.contains(&format!("<section id=\"{}\">", section.id)), "{}", finding.name);
+        assert!(page.contains(&format!("<section id=\"{}\"", section.id)), "{}", finding.name);
         assert!(!finding.told().is_empty(), "{}: nothing on the terminal", finding.name);
         for line in finding.told() {
             assert!(terminal.contains(line), "{}: {line}", finding.name);

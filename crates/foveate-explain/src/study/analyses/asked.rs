@@ -7,6 +7,7 @@ use super::super::finding::{Analysis, Bench, Finding, Findings};
 use super::super::swaps::{Answer, SwapReport};
 use super::super::twice::{AskedFunction, AskedTwice};
 use crate::figure::count_steps;
+use crate::page::{Mood, PageAnswer};
 
 impl AskedFunction {
     /// Leaves every question open if the same question got different answers: a state or chance moves its action then, too.
@@ -44,7 +45,15 @@ impl Analysis for AskedOfFunction {
     fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
         let Some(&function) = bench.get::<AskedFunction>() else { return Ok(None) };
         let AskedFunction { twice, questions, .. } = function;
-        let sentences = twice.sentence().into_iter().collect();
+        let sentences: Vec<String> = twice.sentence().into_iter().collect();
+        let answers = sentences.iter().map(|sentence| PageAnswer {
+            answer: String::new(),
+            sentence: sentence.clone(),
+            number: String::new(),
+            mood: Mood::Bad,
+            more: "findings",
+        });
+        let answers = answers.collect();
         let within = questions.map_or(String::new(), |questions| {
             format!(
                 " It may be asked {} questions beside playing; questions=None allows as many as the method wants.",
@@ -63,7 +72,7 @@ impl Analysis for AskedOfFunction {
             "A function has no weights, so nothing is compared with untrained ones.{within}{unclaimed} Left out are covered places, whole \
              episodes with a change in every step, and things taken out of the world; foveate explain tests these of agents of files."
         )];
-        Ok(Some(Finding { sentences, notes, ..Finding::new(FunctionAsked { function }) }))
+        Ok(Some(Finding { answers, sentences, notes, ..Finding::new(FunctionAsked { function }) }))
     }
 }
 

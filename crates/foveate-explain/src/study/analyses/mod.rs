@@ -9,6 +9,7 @@ pub mod interest;
 pub mod looks;
 pub mod matters;
 pub mod message;
+pub mod minute;
 pub mod node_links;
 pub mod positions;
 pub mod saliency;
@@ -20,6 +21,7 @@ use super::finding::Analysis;
 /// All analyses of a report, in the order of the page; each may build on those above it.
 pub const ANALYSES: &[&dyn Analysis] = &[
     &matters::Matters,
+    &minute::InAMinute,
     &asked::AskedOfFunction,
     &looks::Where,
     &interest::What,

@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::super::finding::{Analysis, Bench, Finding, Findings};
 use super::super::phases::MeasuredPictures;
-use super::super::words::{count, dot, intervals, parts, two};
+use super::super::words::{count, dot, intervals, parts};
 use super::super::{Mean, StudyError};
-use crate::charts::{DotPlot, SaliencyRow, dots, saliency_maps};
+use crate::charts::{DotPlot, SaliencyRow, dots, percent, saliency_maps};
 use crate::figure::{Figure, Ink, short};
 use crate::page::Section;
 use crate::saliency::BUMP_PX;
@@ -23,10 +23,12 @@ pub struct Saliency {
 pub struct Agreement {
     /// Decisions that were compared.
     pub decisions: usize,
-    /// Rank correlation over all patches.
-    pub ranks: Mean,
-    /// The same against the attention of another decision.
-    pub ranks_null: Mean,
+    /// Share of the attention on as many of the most salient patches as are looked at.
+    pub mass: Mean,
+    /// The same of the attention of another decision.
+    pub mass_null: Mean,
+    /// The same of attention dealt out at random, mean over decisions.
+    pub mass_chance: f64,
     /// Intersection over union of the most salient and the selected patches.
     pub overlap: Mean,
     /// The same against the attention of another decision.
@@ -44,19 +46,21 @@ impl Analysis for OtherMethod {
 
     fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
         let Some(found) = bench.get::<MeasuredPictures>() else { return Ok(None) };
-        let [ranks, ranks_null, overlap, overlap_null] = [0, 1, 2, 3].map(|which| {
+        let [mass, mass_null, chance, overlap, overlap_null] = [0, 1, 2, 3, 4].map(|which| {
             found.over_episodes(|p| {
                 let salient = p.salient.as_ref()?;
-                Some(match which {
-                    0 => salient.agreement.ranks,
-                    1 => salient.null.ranks,
-                    2 => salient.agreement.overlap,
-                    _ => salient.null.overlap,
-                })
+                match which {
+                    0 => salient.agreement.mass,
+                    1 => salient.null.mass,
+                    2 => salient.agreement.chance,
+                    3 => Some(salient.agreement.overlap),
+                    _ => Some(salient.null.overlap),
+                }
             })
         });
         let decisions = found.probed.iter().flatten().filter(|p| p.salient.is_some()).count();
-        let agreement = Agreement { decisions, ranks, ranks_null, overlap, overlap_null };
+        let agreement =
+            Agreement { decisions, mass, mass_null, mass_chance: chance.0, overlap, overlap_null };
         if !found.has_attention {
             return Ok(Some(Finding::new(Saliency { agreement })));
         }
@@ -65,28 +69,35 @@ impl Analysis for OtherMethod {
             title: "What another method says".into(),
             lead: vec![format!(
                 "Perturbation saliency asks any policy, without knowing its attention: blur the picture softly at one place after \
-                 another and see how the action changes. Asked about {}, its strongest places overlap the looked-at ones by {}; \
-                 null, the attention at another moment: {}.",
+                 another and see how the action changes. Asked about {}, its strongest places hold {} of the attention, as many places at random \
+                 {}, and overlap the looked-at ones by {}; null, the attention at another moment: {} and {}.",
                 count(decisions, "decision"),
+                parts(mass),
+                percent(chance.0),
                 parts(overlap),
+                parts(mass_null),
                 parts(overlap_null)
             )],
             figures: figures(found, &agreement),
             ..Section::default()
         };
         let told = format!(
-            "Perturbation saliency, which does not know the attention, {} (rank correlation {}, null {}).",
-            match (ranks.1, ranks_null.1) {
+            "The places that perturbation saliency finds, which does not know the attention, {}.",
+            match (mass.1, mass_null.1) {
                 (Some([low, _]), Some([_, high])) if low > high => {
-                    "ranks the picture more like the attention at the moment than like that at another"
+                    format!(
+                        "hold more of the attention at the moment than of that at another ({}, null {})",
+                        percent(mass.0),
+                        percent(mass_null.0)
+                    )
                 }
-                (Some(_), Some(_)) => {
-                    "does not show that it ranks the picture more like the attention at the moment than like that at another"
-                }
-                _ => "cannot be compared over one episode, which has no interval",
-            },
-            two(ranks.0),
-            two(ranks_null.0)
+                (Some(_), Some(_)) => format!(
+                    "do not hold clearly more of the attention at the moment than of that at another ({}, null {})",
+                    percent(mass.0),
+                    percent(mass_null.0)
+                ),
+                _ => "cannot be compared over one episode, which has no interval".into(),
+            }
         );
         Ok(Some(Finding {
             sentences: vec![told],
@@ -101,8 +112,8 @@ fn figures(found: &MeasuredPictures, of: &Agreement) -> Vec<Figure> {
         name: "agreement",
         title: "Do both methods agree?",
         caption: format!(
-            "Rank correlation over all patches, and the overlap (intersection over union) of the looked-at patches with as \
-             many of the most salient, over {}; {}. Null: the attention at another moment.",
+            "The share of the attention on the most salient patches, as many as are looked at, and the overlap (intersection over \
+             union) of both, over {}; {}. Null: the attention at another moment.",
             count(of.decisions, "decision"),
             intervals("bars", found.episodes.len())
         ),
@@ -112,8 +123,8 @@ fn figures(found: &MeasuredPictures, of: &Agreement) -> Vec<Figure> {
         band: None,
         label: short,
         rows: vec![
-            dot("rank correlation", "same moment", Ink::Attention, of.ranks),
-            dot("rank correlation", "null", Ink::Muted, of.ranks_null),
+            dot("share of the attention", "same moment", Ink::Attention, of.mass),
+            dot("share of the attention", "null", Ink::Muted, of.mass_null),
             dot("overlap", "same moment", Ink::Attention, of.overlap),
             dot("overlap", "null", Ink::Muted, of.overlap_null),
         ],
@@ -128,7 +139,7 @@ fn figures(found: &MeasuredPictures, of: &Agreement) -> Vec<Figure> {
                 picture: taken.seen.newest(),
                 importance: taken.importance.iter().map(|&v| f64::from(v)).collect(),
                 saliency: salient.map.clone(),
-                ranks: salient.agreement.ranks,
+                mass: salient.agreement.mass,
             })
         })
         .collect();

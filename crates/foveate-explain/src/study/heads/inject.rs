@@ -11,7 +11,7 @@ use foveate_core::{ActContext, Agent, Env, ImageBuf, Opened, PixelShape};
 use super::super::seen::{SeenPicture, pictures};
 use super::super::{Scheduler, StudyError};
 use super::drive::{divergence, drive, probabilities, total_variation, with_bytes};
-use super::maps::{bright, head, sheet, to_buf};
+use super::maps::{bright, sheet, to_buf};
 use super::weights::MOMENTS;
 use super::{Found, HeadNumber, Job, OfHeads};
 use crate::charts::WHOLE;
@@ -97,7 +97,7 @@ fn paste(shape: PixelShape, bytes: &mut [u8], step: usize, object: Object) {
     }
 }
 
-/// `[cells]`: the part of each cell that the object covers.
+/// `[places]`: the part of each place that the object covers.
 fn covered(shape: PixelShape, step: usize, [rows, columns]: [usize; 2]) -> Vec<f64> {
     let (left, top, wide, tall) = place(shape, step);
     let overlap = |from: f64, to: f64, cell: usize, cells: usize, pixels: usize| {
@@ -157,8 +157,8 @@ struct Played {
 }
 
 fn play(job: &Job, episode: usize) -> Result<Played, StudyError> {
-    let (heads, cells) = (job.heads, job.grid.len());
-    let sides = [job.grid.height(), job.grid.width()];
+    let heads = job.heads;
+    let sides = job.fields.sides();
     let start = job.start(episode);
     let shape = pictures(&*start.env)?.shape();
     let most = crossing(shape);
@@ -185,9 +185,9 @@ fn play(job: &Job, episode: usize) -> Result<Played, StudyError> {
         }
         let covered = covered(shape, now.step, sides);
         let mass = |weights: &[f32], h: usize| -> f64 {
-            let row = &weights[h * cells..][..cells];
-            let all: f64 = row.iter().map(|&w| f64::from(w)).sum();
-            row.iter().zip(&covered).map(|(&w, share)| f64::from(w) * share).sum::<f64>() / all.max(1e-30)
+            let row = job.fields.of_head(weights, h);
+            let all: f64 = row.iter().sum();
+            row.iter().zip(&covered).map(|(weight, share)| weight * share).sum::<f64>() / all.max(1e-30)
         };
         let mut line = [0.0; 5];
         for h in 0..heads {
@@ -299,21 +299,20 @@ impl OfHeads for Inject {
 }
 
 fn moments(job: &Job, first: &Played) -> Figure {
-    let cells = job.grid.len();
     let mut columns = vec!["seen".to_owned()];
     columns.extend((0..job.heads).map(|head| format!("head {head}")));
-    let mut table = DataTable::new(&["step", "head", "cell", "weight"]);
+    let mut table = DataTable::new(&["step", "head", "place", "weight"]);
     let rows: Vec<_> = first
         .moments
         .iter()
         .map(|(step, picture, weights)| {
             let mut pictures = vec![picture.clone()];
             for h in 0..job.heads {
-                let weights = head(weights, cells, h);
-                for (cell, &weight) in weights.iter().enumerate() {
-                    table.row([(*step).into(), h.into(), cell.into(), weight.into()]);
+                let weights = job.fields.of_head(weights, h);
+                for (place, &weight) in weights.iter().enumerate() {
+                    table.row([(*step).into(), h.into(), place.into(), weight.into()]);
                 }
-                pictures.push(bright(picture.as_image(), job.grid, &weights));
+                pictures.push(bright(picture.as_image(), job.fields.grid(), &weights));
             }
             (format!("step {step}"), pictures)
         })
@@ -322,7 +321,7 @@ fn moments(job: &Job, first: &Played) -> Figure {
         name: "object",
         title: "An object that never occurs".into(),
         caption: "Moments of the first episode with a fish pasted into the picture, which the world does not have. Bright is \
-                  attended, for each head by itself."
+                  attended, for each head by itself, drawn at the places that change its cells."
             .into(),
         wide: true,
         drawing: sheet(&columns, &rows),
@@ -397,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_covered_in_part() {
+    fn places_are_covered_in_part() {
         let step = 60;
         let (left, top, wide, tall) = place(SHAPE, step);
         let parts = covered(SHAPE, step, [12, 12]);

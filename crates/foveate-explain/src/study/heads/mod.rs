@@ -20,13 +20,15 @@ use foveate_core::{ActContext, Agent, Env, Labels, Opened, PatchGrid, Seed, Toke
 use serde::Serialize;
 
 use super::cost::{Meter, StudyCost};
+use super::fields::{Fields, Registration};
 use super::finding::{Analysis, Bench, EpisodeShown, Finding, Findings};
 use super::means::{difference, over};
 use super::play::{EpisodeStart, Starts};
-use super::words::count;
+use super::words::{capital, count};
 use super::{HEADS, INTERVAL, Mean, Progress, ReportHead, Scheduler, Study, StudyError, finish};
+use crate::charts::percent;
 use crate::figure::Figure;
-use crate::page::{PageTable, Section};
+use crate::page::{Mood, PageAnswer, PageTable, Section};
 pub(super) use inject::Inject;
 pub(super) use planning::Planning;
 pub(super) use saliency::BesideSaliency;
@@ -108,6 +110,9 @@ pub struct Heads {
     pub warning: Option<&'static str>,
     /// Heads, rows and columns of cells.
     pub attention: [usize; 3],
+    /// How far cells lie from where their contents come from; of analyses that judge or show places.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registration: Option<Registration>,
     /// Score of every episode, played as the agent is.
     #[serde(skip)]
     pub scores: Vec<f64>,
@@ -116,6 +121,9 @@ pub struct Heads {
     /// Confidence level of all intervals.
     pub interval: f64,
 }
+
+/// Numbers that stand at the top of the page.
+const ANSWERS: usize = 4;
 
 /// A number with about three digits that count, and the sign that people write.
 fn number(value: f64) -> String {
@@ -149,6 +157,7 @@ impl Heads {
             _ => format!("sticky actions: each frame repeats the action before with probability {chance}"),
         }));
         lines.extend(self.warning.map(|warning| format!("warning: {warning}")));
+        lines.extend(self.registration.as_ref().map(registered));
         let longest = self.findings.iter().map(|finding| finding.name.chars().count()).max().unwrap_or(0);
         lines.extend(self.findings.iter().map(|HeadNumber { name, value, null, above_null }| {
             let beside = null.zip(*above_null).map(|(null, above)| {
@@ -157,6 +166,38 @@ impl Heads {
             format!("{name:longest$}  {}{}", with_interval(*value), beside.unwrap_or_default())
         }));
         lines
+    }
+
+    /// The numbers that differ most clearly from what chance gives, or the first ones of those without a null.
+    fn answers(&self, more: &'static str) -> Vec<PageAnswer> {
+        let clearly = |number: &HeadNumber| match number.above_null {
+            Some((_, Some([low, high]))) if low > 0.0 || high < 0.0 => {
+                2.0 * low.max(-high) / (high - low).max(1e-12)
+            }
+            _ => 0.0,
+        };
+        let mut order: Vec<&HeadNumber> = self.findings.iter().collect();
+        order.sort_by(|a, b| clearly(b).total_cmp(&clearly(a)));
+        let of = |number: &&HeadNumber| {
+            let HeadNumber { name, value, null, above_null } = *number;
+            let apart = clearly(number) > 0.0;
+            let (name, against) = name.split_once("; null: ").unwrap_or((name, "by chance"));
+            let beside = null.map(|null| format!("; {against}: {}", with_interval(null))).unwrap_or_default();
+            let said = match above_null {
+                None => "",
+                Some((above, _)) if apart && *above > 0.0 => ": more than the null",
+                Some(_) if apart => ": less than the null",
+                Some(_) => ": not clearly apart from the null",
+            };
+            PageAnswer {
+                answer: String::new(),
+                sentence: format!("{}{said}.", capital(name)),
+                number: format!("{}{beside}.", with_interval(*value)),
+                mood: if apart { Mood::Good } else { Mood::Plain },
+                more,
+            }
+        };
+        order.iter().take(ANSWERS).map(of).collect()
     }
 
     fn table(&self) -> PageTable {
@@ -196,6 +237,8 @@ pub(super) struct Job {
     seed: Seed,
     heads: usize,
     grid: PatchGrid,
+    /// Where the contents of cells come from.
+    fields: Fields,
     starts: Starts,
 }
 
@@ -209,6 +252,34 @@ impl Job {
     fn episodes(&self) -> std::ops::Range<usize> {
         0..self.starts.len()
     }
+}
+
+/// The part of a study that plays its episodes.
+pub(super) const PLAYING: &str = "playing";
+/// The part of a study that measures where the contents of cells come from.
+pub(super) const MEASURING: &str = "measuring where cells read";
+
+/// Returns whether the analysis of this name shows or judges places of the picture.
+pub(super) fn shows_places(name: &str) -> bool {
+    [WeightsOfHeads::NAME, BesideSaliency::NAME, Inject::NAME, Planning::NAME].contains(&name)
+}
+
+/// How far cells lie from where their contents come from, in a sentence.
+fn registered(of: &Registration) -> String {
+    let Registration { decisions, places, distance, own, silent } = of;
+    let mut told = format!(
+        "weights are shown and judged at the places that change the cells, measured with {} × {} places in {}: the strongest place \
+         lies {} cells from the middle of its cell, and {} of a cell's change comes from the cell's own position",
+        places[0],
+        places[1],
+        count(*decisions, "decision"),
+        number(*distance),
+        percent(*own)
+    );
+    if *silent > 0 {
+        told += &format!("; {} that no place changes count where they lie", count(*silent, "cell"));
+    }
+    told
 }
 
 /// What an analysis hands back.
@@ -244,26 +315,36 @@ impl<T: OfHeads> Analysis for T {
 
     fn find(&self, bench: &Bench<'_>, _: &Findings) -> Result<Option<Finding>, StudyError> {
         let Some(job) = bench.get::<Job>() else { return Ok(None) };
+        let playing = bench.meter.borrow().part(PLAYING);
         let Found { scores, findings, figures } =
-            T::find(job, bench.scheduler, &mut || bench.meter.borrow_mut().job(0))?;
+            T::find(job, bench.scheduler, &mut || bench.meter.borrow_mut().job(playing))?;
         let found = Heads {
             analysis: T::NAME,
             sticky: job.sticky,
             warning: (T::STICKY && job.sticky == Some(0.0)).then_some(DETERMINISTIC),
             attention: [job.heads, job.grid.height(), job.grid.width()],
+            registration: shows_places(T::NAME).then(|| job.fields.registration()),
             scores,
             findings,
             interval: INTERVAL,
         };
+        let mut figures = figures;
+        let picture = (!figures.is_empty()).then(|| figures.remove(0));
         let section = Section {
             id: T::NAME.into(),
             title: T::TITLE.into(),
-            lead: found.warning.iter().map(|warning| format!("Warning: {warning}.")).collect(),
+            lead: found
+                .warning
+                .map(|warning| format!("Warning: {warning}."))
+                .into_iter()
+                .chain(found.registration.as_ref().map(|of| format!("{}.", registered(of))))
+                .collect(),
             tables: vec![found.table()],
             figures,
             ..Section::default()
         };
-        Ok(Some(Finding { lines: found.lines(), section: Some(section), ..Finding::new(found) }))
+        let (lines, answers) = (found.lines(), found.answers(T::NAME));
+        Ok(Some(Finding { lines, answers, picture, section: Some(section), ..Finding::new(found) }))
     }
 }
 
@@ -288,9 +369,17 @@ pub fn study_heads(
     let grid = PatchGrid::tile(columns, rows, 1, 1).map_err(refused)?;
     let starts = Starts::new(request.env, request.agent, request.seed, request.episodes, request.max_steps);
     let seed = Seed::root(request.seed).child("heads", 0);
-    let meter = Meter::new(StudyCost::of_heads(&request), progress);
+    let mut meter = Meter::new(StudyCost::of_heads(&request), progress);
+    let part = meter.part(MEASURING);
+    let mut fields = None;
+    if shows_places(request.analysis.name()) {
+        fields = Fields::of_episodes(&|episode| starts.get(episode), starts.len(), scheduler, &mut || {
+            meter.job(part);
+        })?;
+    }
+    let fields = fields.unwrap_or_else(|| Fields::unmeasured(grid));
     let HeadsRequest { analysis, decisions, sticky, labels, .. } = request;
-    let job = Job { decisions, sticky, seed, heads, grid, starts };
+    let job = Job { decisions, sticky, seed, heads, grid, fields, starts };
     let head = ReportHead::new(&labels, request.seed, vec![], vec![], 0);
     let shown = EpisodeShown { verb: "attends to with its heads", ..EpisodeShown::default() };
     let (dimensions, meter) = (vec![], RefCell::new(meter));

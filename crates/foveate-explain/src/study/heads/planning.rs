@@ -23,16 +23,16 @@ const DRAWS: usize = 4;
 /// An episode, step by step.
 #[derive(Default)]
 struct Record {
-    /// `[steps]`: whether something changed in each cell since the step before.
+    /// `[steps]`: whether something changed in each place since the step before.
     moved: Vec<Vec<bool>>,
-    /// `[steps][heads, cells]`
-    weights: Vec<Vec<f32>>,
+    /// `[steps][heads, places]`: where what is attended to comes from.
+    weights: Vec<Vec<f64>>,
     /// `[steps][choices]`
     probabilities: Vec<Vec<f64>>,
     score: f64,
 }
 
-/// `[cells]`: whether a pixel changed, of pictures with `width` × `height` pixels in three colours.
+/// `[places]`: whether a pixel changed, of pictures with `width` × `height` pixels in three colours.
 fn moved(before: &[u8], now: &[u8], [width, height]: [usize; 2], [rows, columns]: [usize; 2]) -> Vec<bool> {
     let mut moved = vec![false; rows * columns];
     let pixels = before.as_chunks::<3>().0.iter().zip(now.as_chunks::<3>().0);
@@ -72,10 +72,10 @@ impl Record {
     }
 }
 
-/// The share of a head's attention on some cells.
-fn mass(weights: &[f32], on: &[bool]) -> f64 {
-    let all: f64 = weights.iter().map(|&w| f64::from(w)).sum();
-    let there: f64 = weights.iter().zip(on).filter(|(_, on)| **on).map(|(&w, _)| f64::from(w)).sum();
+/// The share of a head's attention on some places.
+fn mass(weights: &[f64], on: &[bool]) -> f64 {
+    let all: f64 = weights.iter().sum();
+    let there: f64 = weights.iter().zip(on).filter(|(_, on)| **on).map(|(weight, _)| weight).sum();
     there / all.max(1e-30)
 }
 
@@ -89,7 +89,9 @@ struct Numbers {
 }
 
 fn numbers(job: &Job, episode: usize, record: &Record) -> Numbers {
-    let (heads, cells) = (job.heads, job.grid.len());
+    let heads = job.heads;
+    let [rows, columns] = job.fields.sides();
+    let places = rows * columns;
     let mut rng = job.seed.child("planning", episode as u64).rng();
     let steps: Vec<(usize, Vec<bool>)> = (0..record.weights.len())
         .filter_map(|t| Some((t, record.to_come(t)?)))
@@ -98,7 +100,7 @@ fn numbers(job: &Job, episode: usize, record: &Record) -> Numbers {
     let mut ahead = vec![[0.0; 2]; heads];
     for (t, to_come) in &steps {
         for (h, ahead) in ahead.iter_mut().enumerate() {
-            let row = &record.weights[*t][h * cells..][..cells];
+            let row = &record.weights[*t][h * places..][..places];
             ahead[0] += mass(row, to_come) / steps.len() as f64;
             for _ in 0..DRAWS {
                 let (_, other) = &steps[rng.below(steps.len() as u64) as usize];
@@ -111,11 +113,11 @@ fn numbers(job: &Job, episode: usize, record: &Record) -> Numbers {
         for t in 1..record.weights.len() {
             let Some(change) = record.change(t) else { continue };
             // Where the head attended before the arrival.
-            let row = &record.weights[t - 1][h * cells..][..cells];
-            let peak = (1..cells).fold(0, |best, i| if row[i] > row[best] { i } else { best });
+            let row = &record.weights[t - 1][h * places..][..places];
+            let peak = (1..places).fold(0, |best, i| if row[i] > row[best] { i } else { best });
             if record.arrives(t, peak) {
                 at_peak.push(change);
-            } else if (0..cells).any(|cell| record.arrives(t, cell)) {
+            } else if (0..places).any(|place| record.arrives(t, place)) {
                 elsewhere.push(change);
             }
         }
@@ -135,7 +137,7 @@ impl OfHeads for Planning {
 
     fn find(job: &Job, scheduler: &dyn Scheduler, each: &mut dyn FnMut()) -> Result<Found, StudyError> {
         let n = job.starts.len();
-        let sides = [job.grid.height(), job.grid.width()];
+        let sides = job.fields.sides();
         let play = |episode: usize| {
             let (mut record, mut before) = (Record::default(), Vec::<u8>::new());
             let result = drive(job.start(episode), &mut |_| (), None, &mut |now| {
@@ -146,7 +148,9 @@ impl OfHeads for Planning {
                 }
                 record.moved.push(moved(&before, picture.rgb(), [picture.width(), picture.height()], sides));
                 before.copy_from_slice(picture.rgb());
-                record.weights.push(now.opened.weights.clone());
+                record
+                    .weights
+                    .push((0..job.heads).flat_map(|h| job.fields.of_head(&now.opened.weights, h)).collect());
                 record.probabilities.push(now.probabilities.to_vec());
                 Ok(())
             })?;
@@ -191,10 +195,10 @@ fn figure(findings: &[HeadNumber]) -> Figure {
         name: "planning",
         title: "Forward planning and trip-wires",
         caption: format!(
-            "First the share of a head's attention on cells in which something moves within the next {AHEAD} steps and nothing \
-             did in the last; the null takes the cells of other moments of the same episode. Then how far the choices' \
-             probabilities change (total variation, within {WITHIN} steps) when something comes to the cell with the head's \
-             largest weight, which was still for {AHEAD} steps; the null: when something comes to another such cell. Bars: \
+            "First the share of a head's attention on places in which something moves within the next {AHEAD} steps and nothing \
+             did in the last; the null takes the places of other moments of the same episode. Then how far the choices' \
+             probabilities change (total variation, within {WITHIN} steps) when something comes to the place with the head's \
+             largest weight, which was still for {AHEAD} steps; the null: when something comes to another such place. Bars: \
              95 % over episodes."
         ),
         wide: true,

@@ -2,12 +2,13 @@
 
 use foveate_core::statistics::mean;
 
+use super::super::fields::Fields;
 use super::super::probes::spread;
 use super::super::seen::SeenPicture;
 use super::super::words::dot;
 use super::super::{Scheduler, StudyError};
 use super::drive::drive;
-use super::maps::{bright, head, sheet, to_buf};
+use super::maps::{bright, sheet, to_buf};
 use super::{Found, HeadNumber, Job, OfHeads};
 use crate::charts::{DotPlot, WHOLE, dots, glow, percent};
 use crate::figure::{Anchor, DataTable, Drawing, Figure, Ink, LETTERS, short};
@@ -120,27 +121,27 @@ impl OfHeads for WeightsOfHeads {
             let name = format!("head {head}: cells that hold {} of it", percent(f64::from(MASS)));
             findings.push(HeadNumber::plain(name, &of(&|p| p.cells[head])));
         }
-        let figures = vec![overlays(job, &moments), marginals(job, &played), entropies(&findings)];
+        let figures =
+            vec![overlays(job, &moments), fields(&job.fields), marginals(job, &played), entropies(&findings)];
         Ok(Found { scores: of(&|p| p.score), findings, figures })
     }
 }
 
 fn overlays(job: &Job, moments: &[ShownMoment]) -> Figure {
-    let cells = job.grid.len();
     let mut columns = vec!["seen".to_owned()];
     columns.extend((0..job.heads).map(|head| format!("head {head}")));
-    let mut table = DataTable::new(&["step", "head", "cell", "weight"]);
+    let mut table = DataTable::new(&["step", "head", "place", "weight"]);
     let rows: Vec<_> = moments
         .iter()
         .map(|moment| {
             let picture = moment.seen.newest_frame();
             let mut pictures = vec![to_buf(picture)];
             for h in 0..job.heads {
-                let weights = head(&moment.weights, cells, h);
-                for (cell, &weight) in weights.iter().enumerate() {
-                    table.row([moment.step.into(), h.into(), cell.into(), weight.into()]);
+                let weights = job.fields.of_head(&moment.weights, h);
+                for (place, &weight) in weights.iter().enumerate() {
+                    table.row([moment.step.into(), h.into(), place.into(), weight.into()]);
                 }
-                pictures.push(bright(picture, job.grid, &weights));
+                pictures.push(bright(picture, job.fields.grid(), &weights));
             }
             (format!("step {}", moment.step), pictures)
         })
@@ -149,7 +150,8 @@ fn overlays(job: &Job, moments: &[ShownMoment]) -> Figure {
         name: "overlays",
         title: "Where each head attends".into(),
         caption: "Moments of the first episode. Bright is attended: the whitest place of a picture has the head's largest \
-                  weight, what gets none keeps a quarter of its brightness."
+                  weight, what gets none keeps a quarter of its brightness. The weight of a cell is drawn at the places that change \
+                  the cell, as measured, not at the cell's own position."
             .into(),
         wide: true,
         drawing: sheet(&columns, &rows),
@@ -157,11 +159,63 @@ fn overlays(job: &Job, moments: &[ShownMoment]) -> Figure {
     }
 }
 
+/// The fields of nine cells, spread over the picture.
+fn fields(of: &Fields) -> Figure {
+    const SIDE: usize = 96;
+    let mut table = DataTable::new(&["row", "column", "place", "share"]);
+    let [rows, columns] = of.cells();
+    let names: Vec<String> =
+        spread(columns, 3).into_iter().map(|column| format!("column {}", column + 1)).collect();
+    let drawn: Vec<_> = spread(rows, 3)
+        .into_iter()
+        .map(|row| {
+            let pictures = spread(columns, 3).into_iter().map(|column| {
+                let field = of.of_cell(row * columns + column);
+                for (place, &share) in field.iter().enumerate() {
+                    table.row([(row + 1).into(), (column + 1).into(), place.into(), share.into()]);
+                }
+                let black = foveate_core::ImageBuf::black(SIDE, SIDE);
+                let mut picture = glow(black.as_image(), of.grid(), field);
+                frame(
+                    &mut picture,
+                    [row * SIDE / rows, (row + 1) * SIDE / rows],
+                    [column * SIDE / columns, (column + 1) * SIDE / columns],
+                );
+                picture
+            });
+            (format!("row {}", row + 1), pictures.collect())
+        })
+        .collect();
+    Figure {
+        name: "fields",
+        title: "Where the contents of cells come from".into(),
+        caption: format!(
+            "Of nine of the {rows} × {columns} cells: how far each place of the picture changes the cell; the brightest place changes it \
+             most. The white frame is the cell's own position."
+        ),
+        wide: false,
+        drawing: sheet(&names, &drawn),
+        table,
+    }
+}
+
+/// A white frame around rows and columns, from and to.
+fn frame(picture: &mut foveate_core::ImageBuf, [top, bottom]: [usize; 2], [left, right]: [usize; 2]) {
+    let width = picture.width();
+    for y in top..bottom {
+        for x in left..right {
+            if y == top || y + 1 == bottom || x == left || x + 1 == right {
+                picture.rgb_mut()[(y * width + x) * 3..][..3].fill(255);
+            }
+        }
+    }
+}
+
 fn marginals(job: &Job, played: &[(Played, usize)]) -> Figure {
     const SIDE: f64 = 150.0;
     const BAR: f64 = 48.0;
     let (heads, cells) = (job.heads, job.grid.len());
-    let (columns, rows) = (job.grid.width(), job.grid.height());
+    let [rows, columns] = job.fields.sides();
     let tall = SIDE * rows as f64 / columns as f64;
     let across = (WHOLE / heads.max(1) as f64).min(260.0);
     let mut sheet = Drawing::new(WHOLE, tall + BAR + 40.0);
@@ -170,10 +224,11 @@ fn marginals(job: &Job, played: &[(Played, usize)]) -> Figure {
         let weights: Vec<f64> = (0..cells)
             .map(|cell| mean(&played.iter().map(|(p, _)| p.mean[h * cells + cell]).collect::<Vec<_>>()))
             .collect();
+        let weights = job.fields.pool(&weights);
         let (x, y) = (h as f64 * across + 6.0, 28.0);
         sheet.text((x, 16.0), LETTERS, Anchor::Start, Ink::Muted, format!("head {h}"));
         let black = foveate_core::ImageBuf::black(columns, rows);
-        sheet.picture([x, y, SIDE, tall], glow(black.as_image(), job.grid, &weights));
+        sheet.picture([x, y, SIDE, tall], glow(black.as_image(), job.fields.grid(), &weights));
         let of_row: Vec<f64> = weights.chunks_exact(columns).map(|row| row.iter().sum()).collect();
         let of_column: Vec<f64> =
             (0..columns).map(|c| weights.iter().skip(c).step_by(columns).sum()).collect();
@@ -193,7 +248,7 @@ fn marginals(job: &Job, played: &[(Played, usize)]) -> Figure {
     Figure {
         name: "marginals",
         title: "The mean of each head's weights, and its sums".into(),
-        caption: "The mean over all steps and episodes. Bars: the sums of rows, at the right, and of columns, below; a bar of \
+        caption: "The mean over all steps and episodes, at the places that change the cells. Bars: the sums of rows, at the right, and of columns, below; a bar of \
                   full length would be all of the attention."
             .into(),
         wide: true,

@@ -3,7 +3,10 @@
 use foveate_core::ObservationBuf;
 
 use super::moment::{Moment, in_all_one};
+use super::places::Places;
 use crate::study::StudyError;
+use crate::study::fields::{self, Fields};
+use crate::study::probes::spread;
 
 /// A claim of what matters at a moment that somebody else than the agent makes: a caller's function. It is asked once, for the
 /// moments that are tested.
@@ -27,6 +30,33 @@ pub struct ClaimMap {
     pub columns: usize,
     /// `[rows, columns]`: the weights. Those below 0 count by their size.
     pub weights: Vec<f64>,
+}
+
+/// Lays the claims of soft attention over cells on the places that the contents of these cells come from, as measured in some of the
+/// decisions.
+///
+/// # Errors
+/// When the agent refuses what it is shown.
+pub(super) fn register(moments: &mut [Vec<Moment>]) -> Result<(), StudyError> {
+    let all: Vec<&Moment> = moments
+        .iter()
+        .flatten()
+        .filter(|moment| moment.opened.as_ref().is_some_and(|opened| !opened.hard))
+        .filter(|moment| matches!(moment.places, Some(Places::Pixels { .. })))
+        .collect();
+    // Of few decisions, as untrained agents have, in fewer.
+    let chosen = spread(all.len(), (all.len() / 15).clamp(1, fields::MOMENTS));
+    let Some(fields) = Fields::of_moments(chosen.into_iter().map(|i| all[i].for_fields()).collect())? else {
+        return Ok(());
+    };
+    for moment in moments.iter_mut().flatten() {
+        for places in &mut moment.place_claims {
+            if let Some(claim) = fields.over_places(&moment.claim, places.len()) {
+                *places = claim;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Asks for the claims at the moments that `asked` chooses by episode and decision, and puts them in place of the agent's own;
@@ -78,10 +108,7 @@ pub(super) fn claims_of(
                     "has {} weights in {rows} rows and {columns} columns, which do not fit {}: a picture takes a map of no more \
                      rows and columns than it has pixels, numbers one weight each, a grid one for every cell",
                     weights.len(),
-                    moment
-                        .places
-                        .as_ref()
-                        .map_or_else(|| "what is observed".into(), super::places::Places::words),
+                    moment.places.as_ref().map_or_else(|| "what is observed".into(), Places::words),
                 )));
             };
             moment.place_claims.push(in_all_one(pooled));

@@ -1,11 +1,12 @@
 //! Episodes are played, decisions sampled from them evenly, and each is taken again with parts from other episodes.
 
-use foveate_core::{Agent, Env, EpisodeResult, Opened, RolloutJob, Seed};
+use foveate_core::{Agent, Env, EpisodeResult, ObservationBuf, Opened, RolloutJob, Seed};
 
-use super::claims::{ClaimOfMoments, claims_of};
+use super::claims::{ClaimOfMoments, claims_of, register};
 use super::effects::{Claimed, Curves, Effort, Paths, budgets, is_flat, named, of_inputs, of_values, paths};
 use super::meter::{EffectMeter, MOST_UNITS};
 use super::moment::{Distance, Moment};
+use super::places::Places;
 use crate::page::FilmEffects;
 use crate::study::cost::Meter;
 use crate::study::play::{EpisodeStart, Starts, policy_error, replay};
@@ -112,6 +113,8 @@ pub(in crate::study) struct Measurement {
     pub(in crate::study) attended: ClaimSeen,
     /// Those over places.
     pub(in crate::study) claims: Vec<ClaimSeen>,
+    /// What was seen at the decisions of the first episode: step, observation, its places.
+    pub(in crate::study) seen: Vec<(usize, ObservationBuf, Option<Places>)>,
     pub(in crate::study) film: Option<FilmEffects>,
 }
 
@@ -273,6 +276,9 @@ pub(in crate::study) fn measure(
     };
     let counts: Vec<usize> = moments.iter().map(Vec::len).collect();
     let (env_seed, inputs, effort, remembers) = (plan.seed, plan.inputs, plan.effort, plan.remembers);
+    if plan.claims.is_empty() {
+        register(&mut moments)?;
+    }
     let names = claims_of(plan.claims, &mut moments, &|e, i| spread(counts[e], inputs).contains(&i))?;
     let of_places =
         |number: usize| move |moment: &Moment| moment.place_claims.get(number).cloned().unwrap_or_default();
@@ -291,7 +297,7 @@ pub(in crate::study) fn measure(
         .map(|number| priors(&moments, |moment| moment.place_claims.get(number).map_or(&[], |claim| claim)))
         .collect();
     let first_places = moments.iter().flatten().find_map(|moment| moment.places.as_ref());
-    let places = first_places.map_or(0, super::places::Places::len);
+    let places = first_places.map_or(0, Places::len);
     let place_units = first_places
         .map_or(vec![], |places| places.units(moments.iter().flatten().map(|moment| &moment.seen)));
     let levels: Vec<Vec<usize>> =
@@ -338,6 +344,8 @@ pub(in crate::study) fn measure(
     }
     let film = if plan.film { film(plan, &moments, &distance)? } else { None };
     let attends = moments.iter().flatten().any(|moment| !moment.claim.is_empty());
+    let first = moments.into_iter().next().unwrap_or_default();
+    let seen = first.into_iter().map(|moment| (moment.step, moment.seen, moment.places)).collect();
     Ok(Measurement {
         scores,
         episodes,
@@ -349,6 +357,7 @@ pub(in crate::study) fn measure(
         places,
         attended,
         claims,
+        seen,
         film,
     })
 }

@@ -38,13 +38,14 @@ pub(super) use report::head;
 pub use report::{Order, Randomised, SwapReport, Untrained};
 pub use verdict::{Answer, VerdictLine};
 
-pub(super) use measure::Sampled;
+pub(super) use measure::{Measured, Measurement, Sampled};
 pub(crate) use meter::strongest;
 pub(super) use moment::Moment;
 pub(super) use page::{OwnTest, differences};
+pub(super) use places::Places;
 
 use self::effects::Effort;
-use self::measure::{Measurement, Plan, measure};
+use self::measure::{Plan, measure};
 use super::cost::{Meter, StudyCost};
 use super::finding::{Bench, EpisodeShown};
 use super::random_agent::{random_tensors, random_weights};

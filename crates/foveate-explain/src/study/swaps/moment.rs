@@ -9,6 +9,7 @@ use foveate_core::{
 use super::places::Places;
 use crate::saliency::Perturber;
 use crate::study::StudyError;
+use crate::study::fields::FieldMoment;
 use crate::study::seen::SeenPicture;
 use crate::trajectory::ActionScale;
 
@@ -165,6 +166,12 @@ impl Moment {
     /// The agent opened at its attention, or, if it cannot be, as it was before.
     pub(in crate::study) fn begin(&self) -> Again {
         Again::copy_of(self.at_attention.as_ref().unwrap_or(&self.before))
+    }
+
+    /// Agent and context before it, with what was seen.
+    pub(in crate::study) fn for_fields(&self) -> FieldMoment {
+        let Again { agent, context } = Again::copy_of(&self.before);
+        FieldMoment { agent, context, seen: self.seen.clone() }
     }
 
     /// The action on another observation, with this moment's memory.

@@ -6,7 +6,7 @@ use super::verdict::{Answer, VerdictLine};
 use crate::estimate::Estimate;
 use crate::figure::Figure;
 use crate::page::{Mood, PageTable, Section, Tile};
-use crate::study::words::count;
+use crate::study::words::{capital, count};
 
 /// The test that a report makes besides swaps, in words.
 pub(in crate::study) struct OwnTest {
@@ -232,9 +232,4 @@ pub(in crate::study) fn randomised(report: &SwapReport) -> Option<PageTable> {
             rows,
         )
     })
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
