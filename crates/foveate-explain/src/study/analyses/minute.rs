@@ -90,7 +90,9 @@ fn answer(line: &VerdictLine, words: &Words) -> PageAnswer {
     };
     // What would decide it stands last.
     let open = match (line.answer, line.why.rsplit_once("; ")) {
-        (Answer::Undecided, Some((_, decide))) if !number.ends_with(decide) => format!("; {decide}"),
+        (Answer::Undecided, Some((_, decide))) if !number.ends_with(decide) => {
+            format!("; {}", decide.replace(" are the least", " episodes are the least"))
+        }
         _ => String::new(),
     };
     PageAnswer {
