@@ -51,7 +51,7 @@ fn jobs() -> [Job; 6] {
             function: Some("explain"),
             source: include_str!("../../foveate/src/jobs/explain.rs"),
             defaults: value(to_value(Explain::default())),
-            only_command: &["weights", "image_threads", "json", "more", "compare"],
+            only_command: &["weights", "image_threads", "json", "more", "compare", "calibrate", "seeds"],
             python: &[],
         },
         Job {

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use foveate::core::EnvSpec;
-use foveate::jobs::{Evaluate, Explain, Stress, Train, Watch};
+use foveate::jobs::{Calibrate, Evaluate, Explain, Stress, Train, Watch};
 use foveate::run::RunError;
 use foveate::run::cluster::Cluster;
 use foveate::run::explain::{AskedAgent, AskedTwice, ClaimOfMoments};
@@ -265,6 +265,22 @@ pub(crate) fn compare(
         })
     })?;
     Ok((as_text(py, &comparison)?, comparison.to_string()))
+}
+
+/// A calibration: its results as text, and as a table.
+#[pyfunction]
+pub(crate) fn calibrate(
+    py: Python<'_>,
+    job: Given<Calibrate>,
+    listener: Listener,
+) -> PyResult<(String, String)> {
+    let done = run(py, &[], listener.as_ref(), |stop, events| {
+        events.count(stop);
+        job.0.run(stop, &mut |now| {
+            events.add_timed(json!({ "event": "phase", "phase": now.what, "done": now.done }));
+        })
+    })?;
+    Ok((as_text(py, &done)?, done.to_string()))
 }
 
 /// A film of an episode in a file: frames, steps, score, whether the world ended it.

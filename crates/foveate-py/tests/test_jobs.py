@@ -298,6 +298,22 @@ def test_a_function_is_evaluated_tested_and_explained(tmp_path):
     assert json.loads((tmp_path / "report" / "report.json").read_text())["weights"] == said.details["weights"]
 
 
+def test_a_calibration_sets_answers_beside_the_truth():
+    events = []
+    done = foveate.calibration(episodes=2, workers=2, callback=events.append)
+    assert done.cases == foveate.calibration(episodes=2, workers=1).cases
+    assert {"case", "question", "expected", "given", "seed"} <= done.cases[0].keys()
+    assert {row["question"] for row in done.cases} == {"moves", "path", "right", "moment"}
+    assert {row["given"] for row in done.cases} == {"undecided"}, "two episodes decide nothing"
+    assert done.summary["wrong"] == 0 and done.summary["asked"] == len(done.cases) == len(done.details["cases"])
+    assert done.cases[0]["case"] in str(done) and len(done.to_pandas()) == len(done.cases)
+    assert [event["job"] for event in events if event["event"] == "cost"] == ["calibration"]
+    with pytest.raises(foveate.FoveateError, match="episodes = 0"):
+        foveate.calibration(episodes=0)
+    with pytest.raises(TypeError, match="seeds"):
+        foveate.calibration(seed_count=2)
+
+
 def test_a_world_may_be_given_as_an_environment():
     def policy(_):
         return [0.1, 0.2, 0.0]

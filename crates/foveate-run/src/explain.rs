@@ -39,7 +39,7 @@ use crate::evaluate::Labels;
 use crate::job_cost::JobCost;
 use crate::workers::{Stop, check_count, default_workers};
 use files::Folder;
-use jobs::ThreadScheduler;
+pub(crate) use jobs::ThreadScheduler;
 
 /// A request for a report.
 pub struct ExplainRequest<'a> {

@@ -4,6 +4,7 @@ pub mod atomic;
 pub mod bench;
 pub mod browser;
 mod budget;
+pub mod calibrate;
 pub mod champion;
 pub mod checkpoint;
 pub mod clock;

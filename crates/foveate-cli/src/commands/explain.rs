@@ -27,7 +27,8 @@ Examples:
   foveate explain
   foveate explain attention_agent_carracing.safetensors --picture classic --out report
   foveate explain runs/car-racing --variant bar --seed 5 --episodes 5 --decisions 10
-  foveate explain runs/mine attention_agent_carracing.safetensors --compare --shift blur:2")]
+  foveate explain runs/mine attention_agent_carracing.safetensors --compare --shift blur:2
+  foveate explain --calibrate")]
 pub(crate) struct Explain {
     #[command(flatten)]
     weights: WeightsArg,
@@ -40,12 +41,50 @@ pub(crate) struct Explain {
     compare: bool,
     #[command(flatten)]
     job: jobs::Explain,
+    /// Ask the same questions about policies whose answers are known instead, and print both
+    #[arg(long, conflicts_with_all = NO_CALIBRATION)]
+    calibrate: bool,
+    /// Seeds of a calibration, each of which asks about every policy once [default: 1]
+    #[arg(long, value_name = "N", requires = "calibrate")]
+    seeds: Option<usize>,
     /// Print the results as one JSON object
     #[arg(long)]
     json: bool,
 }
 
+/// What a calibration does not take: its policies, worlds and decisions are its own.
+const NO_CALIBRATION: [&str; 12] = [
+    "weights",
+    "more",
+    "compare",
+    "untrained",
+    "decisions",
+    "max_steps",
+    "out",
+    "image_threads",
+    "env",
+    "picture",
+    "shifts",
+    "variants",
+];
+
 impl Explain {
+    /// Policies whose truth is known.
+    fn calibrate(self) -> anyhow::Result<()> {
+        let jobs::Explain { seed, episodes, workers, .. } = self.job;
+        let job = jobs::Calibrate { seed, seeds: self.seeds.unwrap_or(1), episodes, workers };
+        let stop = stop_on_ctrl_c()?;
+        let ticker = out::ticker();
+        ticker.count(&stop, "cases");
+        let done = job.run(&stop, &mut |progress| ticker.set(vec![status(progress)]));
+        drop(ticker);
+        let done = done?;
+        if self.json {
+            return Ok(out::say_json(&serde_json::to_value(&done).map_err(|error| anyhow!("{error}"))?)?);
+        }
+        Ok(out::say(&done.to_string())?)
+    }
+
     /// Several agents side by side.
     fn compare(self) -> anyhow::Result<()> {
         let names: Vec<&Path> =
@@ -70,6 +109,9 @@ impl Explain {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         if self.compare {
             return self.compare();
+        }
+        if self.calibrate {
+            return self.calibrate();
         }
         let player = self.weights.player(&self.job.world)?;
         let stop = stop_on_ctrl_c()?;

@@ -274,6 +274,31 @@ fn shifts_can_be_watched() {
 }
 
 #[test]
+fn a_calibration_sets_answers_beside_the_truth() {
+    let dir = Dir::new();
+    let done = dir.json(&["explain", "--calibrate", "--episodes", "1", "--json"]);
+    let cases = done["cases"].as_array().expect("a list");
+    assert!(cases.len() >= 4 * 24, "{} answers", cases.len());
+    for case in cases {
+        assert_eq!(case["given"], "undecided", "one episode decides nothing: {case}");
+        assert!(case["case"].is_string() && case["question"].is_string() && case["seed"] == 1, "{case}");
+    }
+    assert_eq!(done["summary"]["wrong"], 0);
+    let done = dir.run(&["explain", "--calibrate", "--episodes", "1", "--seeds", "0"]);
+    assert!(done.code == Some(1) && done.stderr.contains("seeds = 0"), "{}", done.stderr);
+    for flags in
+        [&["w.safetensors"][..], &["--compare"], &["--decisions", "3"], &["--env", "pong"], &["--out", "a"]]
+    {
+        let done = dir.run(&[&["explain", "--calibrate"], flags].concat());
+        assert!(
+            done.code == Some(2) && done.stderr.contains("cannot be used with"),
+            "{flags:?}: {}",
+            done.stderr
+        );
+    }
+}
+
+#[test]
 fn explain_makes_a_folder_and_says_what_it_found() {
     let dir = Dir::new();
     dir.write("w.safetensors", weights());

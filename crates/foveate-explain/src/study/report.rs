@@ -48,6 +48,11 @@ pub struct Study {
 }
 
 impl Study {
+    /// What was found.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
     /// Passes name and bytes of every file of the report to `add`: figures as SVG, PNG, CSV and JSON, the page, the film if
     /// there is one, and last [`REPORT_FILE`].
     ///

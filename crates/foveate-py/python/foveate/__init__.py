@@ -21,14 +21,15 @@ from ._native import __version__
 from .agents import Agent, Attention, load
 from .errors import FoveateError
 from .jobs import (
-    Comparison, Evaluation, Film, Function, Report, Run, StressTable, batched, compare, evaluate, explain, resume, stress, train, watch,
+    Calibration, Comparison, Evaluation, Film, Function, Report, Run, StressTable, batched, calibration, compare, evaluate, explain,
+    resume, stress, train, watch,
 )
 
 envs.register()
 _compiler.register()
 
 __all__ = [
-    "Agent", "Attention", "Comparison", "Evaluation", "Film", "FoveateError", "Function", "Report", "Run", "StressTable", "__version__",
-    "agents", "batched", "compare", "envs", "errors", "evaluate", "evolve", "explain", "jobs", "load", "resume", "stress", "train",
-    "watch",
+    "Agent", "Attention", "Calibration", "Comparison", "Evaluation", "Film", "FoveateError", "Function", "Report", "Run", "StressTable",
+    "__version__", "agents", "batched", "calibration", "compare", "envs", "errors", "evaluate", "evolve", "explain", "jobs", "load",
+    "resume", "stress", "train", "watch",
 ]

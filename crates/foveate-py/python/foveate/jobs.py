@@ -26,7 +26,7 @@ event           fields
 ``cost``        before all but training: ``job``, ``text``, ``pieces``, ``workers``, ``seconds`` (``None`` as long as nothing tells)
 ``episodes``    ``done``, ``of``: episodes of the current batch
 ``row``         `stress`: ``done``, ``of``, ``agent``, ``row``: a row begins
-``phase``       `explain`: ``phase``, ``done`` (share, 0 to 1)
+``phase``       `explain`, `calibration`: ``phase``, ``done`` (share, 0 to 1)
 ``frame``       `watch`: ``done``: frames of the film
 ==============  ================================================================================================
 
@@ -60,7 +60,8 @@ from .envs import request_of
 from .errors import OptionError
 
 __all__ = [
-    "Comparison", "Evaluation", "Film", "Function", "Report", "Run", "StressTable", "batched", "compare", "evaluate", "explain", "resume",
+    "Calibration", "Comparison", "Evaluation", "Film", "Function", "Report", "Run", "StressTable", "batched", "calibration", "compare",
+    "evaluate", "explain", "resume",
     "stress", "train", "watch",
 ]
 
@@ -615,6 +616,59 @@ def compare(
     finally:
         end()
     return Comparison(Path(out), table, json.loads(found))
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The questions of `explain`, asked about policies whose answers are known."""
+
+    #: A row for each case, question and seed: ``case``, ``question``, ``expected``, ``given``, ``seed``, ``number``.
+    cases: list[dict[str, Any]]
+    #: Counts of all answers: ``asked``, ``right``, ``undecided``, ``wrong``, and ``share_right``, ``share_wrong``.
+    summary: dict[str, Any]
+    #: Everything that ``foveate explain --calibrate --json`` prints.
+    details: dict[str, Any] = field(repr=False)
+    _text: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return self._text
+
+    def to_pandas(self) -> Any:
+        """The cases as a pandas table."""
+        return _table(self.cases)
+
+
+@keywords
+def calibration(
+    *,
+    episodes: int = 20,
+    seeds: int = 1,
+    seed: int = 1,
+    workers: int = 0,
+    progress: bool | None = None,
+    callback: Listener | None = None,
+) -> Calibration:
+    """Asks the questions of `explain` about policies whose answers are known: ``foveate explain --calibrate``.
+
+    Args:
+        episodes: episodes of each policy; with fewer than 5 nothing is decided.
+        seeds: how often every policy is asked about, each time with another seed.
+        seed: the first of these seeds.
+        workers: threads; 0 for one per core.
+    """
+    job = {
+        "seed": _whole("seed", seed),
+        "seeds": _whole("seeds", seeds),
+        "episodes": _whole("episodes", episodes),
+        "workers": _whole("workers", workers),
+    }
+    tell, end = listener(callback, progress)
+    try:
+        details, text = _native.calibrate(_text(job), tell)
+    finally:
+        end()
+    details = json.loads(details)
+    return Calibration(details["cases"], details["summary"], details, text)
 
 
 #: A film is wider than the cell of a notebook.

@@ -10,10 +10,10 @@ use foveate_explain::study::{Scheduler, StudyError};
 use crate::workers::Stop;
 
 /// The threads that share the work.
-pub(super) struct ThreadScheduler<'a> {
+pub(crate) struct ThreadScheduler<'a> {
     /// How many, at least 1.
-    pub(super) workers: usize,
-    pub(super) stop: &'a Stop,
+    pub(crate) workers: usize,
+    pub(crate) stop: &'a Stop,
 }
 
 impl Scheduler for ThreadScheduler<'_> {

@@ -4,6 +4,7 @@
 //! Its fields are the arguments of the command (with the Cargo feature `command`), the keywords of the Python function, and its
 //! JSON; their documentation is the command's help. What a field does not say has the value of the type's `Default`.
 
+mod calibrate;
 mod evaluate;
 mod explain;
 mod heads;
@@ -12,6 +13,7 @@ mod stress;
 mod train;
 mod watch;
 
+pub use calibrate::Calibrate;
 pub use evaluate::Evaluate;
 pub use explain::Explain;
 pub use heads::Heads;
