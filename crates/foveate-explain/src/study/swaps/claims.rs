@@ -73,6 +73,10 @@ pub(super) fn claims_of(
         let any = moments.iter().flatten().any(|moment| !moment.place_claims.is_empty());
         return Ok(if any { vec![None] } else { vec![] });
     }
+    // The agent's own claims are not judged, at no moment.
+    for moment in moments.iter_mut().flatten() {
+        moment.place_claims.clear();
+    }
     let mut all: Vec<&mut Moment> = moments
         .iter_mut()
         .enumerate()
@@ -82,9 +86,6 @@ pub(super) fn claims_of(
         .collect();
     let seen: Vec<ObservationBuf> = all.iter().map(|moment| moment.seen.clone()).collect();
     let seen: Vec<&ObservationBuf> = seen.iter().collect();
-    for moment in &mut all {
-        moment.place_claims.clear();
-    }
     for claim in claims {
         let name = claim.name();
         let refused = |why: String| StudyError::Refused { why: format!("the claim {name:?} {why}") };

@@ -110,8 +110,8 @@ pub(in crate::study) struct Curves {
     pub(in crate::study) claim: Vec<f64>,
     /// … as many other parts, which change as much of what is observed …
     pub(in crate::study) null: Vec<f64>,
-    /// … in the order of the claims in other episodes …
-    pub(in crate::study) prior: Vec<f64>,
+    /// … in the order of the claim at a moment of the donor's episode …
+    pub(in crate::study) elsewhere: Vec<f64>,
     /// … and in the best order found with other donors; empty where it was not looked for.
     pub(in crate::study) best: Vec<f64>,
     /// The same for every donor, the mean over budgets.
@@ -132,8 +132,10 @@ pub(in crate::study) struct OfDonor {
     pub(in crate::study) donor: usize,
     pub(in crate::study) claim: f64,
     pub(in crate::study) null: f64,
-    pub(in crate::study) prior: f64,
     pub(in crate::study) best: f64,
+    /// How much further than with the claim at a moment of the donor's episode, over the numbers of parts that both name; `None`
+    /// without such a claim.
+    pub(in crate::study) above_elsewhere: Option<f64>,
 }
 
 /// How many of `parts` parts are swapped: twice as many each time, up to all that are named, and never so many that there would not
@@ -224,11 +226,12 @@ pub(in crate::study) fn paths(
 }
 
 /// What a decision's parts are, and in which order they are claimed to matter.
+#[derive(Clone, Copy)]
 pub(in crate::study) struct Claimed<'a> {
     /// `[parts]`
     pub(in crate::study) claim: &'a [f64],
-    /// `[parts]`: the mean claim of other episodes.
-    pub(in crate::study) prior: &'a [f64],
+    /// `[donors][parts]`: the claim at a moment of each donor's episode; empty where there is none.
+    pub(in crate::study) elsewhere: &'a [Vec<f64>],
     /// How many are swapped.
     pub(in crate::study) budgets: &'a [usize],
     /// Draws ties and other parts.
@@ -355,9 +358,11 @@ impl<F: FnMut(usize, &[u32]) -> Result<f64, PolicyError>> Swapper<F> {
         others: &mut DrawOthers<'_>,
     ) -> Result<(Curves, Option<Singles>), PolicyError> {
         let mut rng = of.seed.child("ties", 0).rng();
-        let budgets = of.budgets.to_vec();
+        // No more than are named at this moment; one always is.
+        let own = named(of.claim);
+        let budgets: Vec<usize> =
+            of.budgets.iter().copied().take_while(|&budget| budget <= own.max(1)).collect();
         let claim = descending(of.claim, &mut rng);
-        let prior = descending(of.prior, &mut rng);
         let singles = if effort.singles { Some(self.singles()?) } else { None };
         let mut best = [vec![], vec![]];
         if let Some(singles) = &singles {
@@ -367,11 +372,15 @@ impl<F: FnMut(usize, &[u32]) -> Result<f64, PolicyError>> Swapper<F> {
         }
         let (levels, each) = (budgets.len(), 1.0 / self.donors as f64);
         let zeros = || vec![0.0; levels];
-        let mut curves = Curves { claim: zeros(), null: zeros(), prior: zeros(), ..Curves::default() };
+        let mut curves = Curves { claim: zeros(), null: zeros(), elsewhere: zeros(), ..Curves::default() };
         curves.best = if singles.is_some() { zeros() } else { vec![] };
         let (mut parts, mut matched, mut drawn) = (vec![], 0.0, 0.0);
         for d in 0..self.donors {
             let mut donor = OfDonor { donor: d, ..OfDonor::default() };
+            let other = of.elsewhere.get(d).filter(|claim| claim.len() == self.parts && !is_flat(claim));
+            let (order, theirs) =
+                other.map_or((vec![], 0), |other| (descending(other, &mut rng), named(other)));
+            let common = budgets.iter().filter(|&&budget| budget <= theirs).count();
             for (level, &budget) in budgets.iter().enumerate() {
                 let share = 1.0 / levels as f64;
                 let add = |curve: &mut Vec<f64>, of: &mut f64, change: f64| {
@@ -380,9 +389,15 @@ impl<F: FnMut(usize, &[u32]) -> Result<f64, PolicyError>> Swapper<F> {
                 };
                 let claimed = (self.swapped)(d, &claim[..budget])?;
                 add(&mut curves.claim, &mut donor.claim, claimed);
-                let is_same = claim[..budget].iter().all(|part| prior[..budget].contains(part));
-                let usual = if is_same { claimed } else { (self.swapped)(d, &prior[..budget])? };
-                add(&mut curves.prior, &mut donor.prior, usual);
+                let elsewhere = match order.get(..budget) {
+                    None => claimed,
+                    Some(other) if other.iter().all(|part| claim[..budget].contains(part)) => claimed,
+                    Some(other) => (self.swapped)(d, other)?,
+                };
+                curves.elsewhere[level] += each * elsewhere;
+                if level < common {
+                    *donor.above_elsewhere.get_or_insert(0.0) += (claimed - elsewhere) / common as f64;
+                }
                 if singles.is_some() {
                     // Scored with the donors of a half, in the order that the other half gave.
                     let change = (self.swapped)(d, &best[1 - d % 2][level])?;
@@ -422,7 +437,7 @@ fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
 pub(in crate::study) fn of_values(
     moment: &Moment,
     donors: &[&Moment],
-    prior: &[f64],
+    elsewhere: &[Vec<f64>],
     units: usize,
     (distance, effort, seed): (&Distance, Effort, Seed),
 ) -> Result<Option<Curves>, PolicyError> {
@@ -443,8 +458,15 @@ pub(in crate::study) fn of_values(
     attended.truncate(units);
     let token = |&unit: &u32| own.tokens.get(unit as usize).copied().unwrap_or(unit);
     let claim: Vec<f64> = attended.iter().map(|&unit| weights[unit as usize]).collect();
-    let prior: Vec<f64> =
-        attended.iter().map(|unit| prior.get(token(unit) as usize).copied().unwrap_or(0.0)).collect();
+    let elsewhere: Vec<Vec<f64>> = fitting
+        .iter()
+        .map(|(i, _)| {
+            attended
+                .iter()
+                .map(|unit| elsewhere[*i].get(token(unit) as usize).copied().unwrap_or(0.0))
+                .collect()
+        })
+        .collect();
     let n = attended.len();
     let (again, width) = (moment.begin(), own.width());
     let mut changed = own.clone();
@@ -457,7 +479,8 @@ pub(in crate::study) fn of_values(
         Ok(distance.between(&again.resume(&changed)?, &moment.action))
     };
     let swapper = Swapper { parts: n, donors: fitting.len(), swapped };
-    let claimed = Claimed { claim: &claim, prior: &prior, budgets: &budgets, seed: seed.child("units", 0) };
+    let claimed =
+        Claimed { claim: &claim, elsewhere: &elsewhere, budgets: &budgets, seed: seed.child("units", 0) };
     let mut rng = seed.child("other units", 0).rng();
     let (mut curves, singles) = swapper.curves(&claimed, effort, &mut |_, claimed, parts| {
         let mut rest: Vec<u32> = (0..n as u32).filter(|part| !claimed.contains(part)).collect();
@@ -522,6 +545,8 @@ pub(in crate::study) fn of_inputs(
         Ok(distance.between(&moment.act_on(observation.as_observation())?, &moment.action))
     };
     let swapper = Swapper { parts: n, donors: fitting.len(), swapped };
+    let elsewhere: Vec<Vec<f64>> = fitting.iter().map(|(i, _)| claimed.elsewhere[*i].clone()).collect();
+    let claimed = &Claimed { elsewhere: &elsewhere, ..*claimed };
     let mut rng = claimed.seed.child("other places", 0).rng();
     let mut is_claimed = vec![false; n];
     let (mut curves, singles) = swapper.curves(claimed, effort, &mut |d, claimed, parts| {
@@ -635,7 +660,7 @@ mod tests {
     #[test]
     fn the_best_order_of_parts_that_need_each_other_is_found_through_the_claim() {
         let claim: Vec<f64> = (0..36).map(|part| if part < 6 { 1.0 } else { 0.0 }).collect();
-        let claimed = Claimed { claim: &claim, prior: &claim, budgets: &[1, 2, 4, 6], seed: Seed::root(1) };
+        let claimed = Claimed { claim: &claim, elsewhere: &[], budgets: &[1, 2, 4, 6], seed: Seed::root(1) };
         let swapped = |_: usize, parts: &[u32]| {
             Ok(f64::from(u8::from(parts.iter().filter(|&&part| part < 6).count() == 6)))
         };

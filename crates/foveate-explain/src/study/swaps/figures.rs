@@ -116,7 +116,7 @@ fn curves(name: &'static str, order: &Order, measured: &Measurement, pick: Pick)
     const LINES: [Line; 4] = [
         ("named by the claim", Ink::Attention, |curves| &curves.claim),
         ("as many others", Ink::Muted, |curves| &curves.null),
-        ("named in other episodes", Ink::Control, |curves| &curves.prior),
+        ("named at other moments", Ink::Control, |curves| &curves.elsewhere),
         ("the best order found", Ink::Text, |curves| &curves.best),
     ];
     let budgets: Vec<usize> =
@@ -263,7 +263,7 @@ fn effects(measured: &Measurement) -> Figure {
                 for (name, curve) in [
                     ("claim", &curves.claim),
                     ("others", &curves.null),
-                    ("other episodes", &curves.prior),
+                    ("other moments", &curves.elsewhere),
                     ("best", &curves.best),
                 ] {
                     for (&budget, &change) in curves.budgets.iter().zip(curve) {

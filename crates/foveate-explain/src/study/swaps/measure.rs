@@ -183,30 +183,6 @@ fn record(plan: &Plan<'_>, scheduler: &dyn Scheduler, each: &mut dyn FnMut()) ->
     Ok(Sampled { scores, moments })
 }
 
-/// `[episodes][tokens or places]`: the mean claim of the decisions of all other episodes.
-fn priors<'m>(moments: &'m [Vec<Moment>], of: impl Fn(&'m Moment) -> &'m [f64]) -> Vec<Vec<f64>> {
-    let tokens = moments.iter().flatten().map(|moment| of(moment).len()).max().unwrap_or(0);
-    let sums: Vec<Vec<f64>> = moments
-        .iter()
-        .map(|episode| {
-            let mut sum = vec![0.0; tokens];
-            for moment in episode {
-                sum.iter_mut().zip(of(moment)).for_each(|(sum, claim)| *sum += claim);
-            }
-            sum
-        })
-        .collect();
-    // Not the sum of all less the own one: parts that are claimed alike must stay alike to the last digit.
-    let others = |own: usize| {
-        let mut all = vec![0.0; tokens];
-        for (_, sum) in sums.iter().enumerate().filter(|(e, _)| *e != own) {
-            all.iter_mut().zip(sum).for_each(|(all, sum)| *all += sum);
-        }
-        all
-    };
-    (0..sums.len()).map(others).collect()
-}
-
 /// Moments that values for the film's effects are taken from.
 const FILM_DONORS: usize = 4;
 /// Most decisions that are ended for a film; longer films hold effects for several steps.
@@ -292,9 +268,16 @@ pub(in crate::study) fn measure(
             ClaimSeen::of(name, all.iter())
         })
         .collect();
-    let prior = priors(&moments, |moment| &moment.claim);
-    let place_priors: Vec<Vec<Vec<f64>>> = (0..claims.len())
-        .map(|number| priors(&moments, |moment| moment.place_claims.get(number).map_or(&[], |claim| claim)))
+    // `[claims][episodes]`: decisions at which each claim is made.
+    let made: Vec<Vec<Vec<usize>>> = (0..claims.len())
+        .map(|number| {
+            let at = |all: &Vec<Moment>| {
+                let made =
+                    |moment: &Moment| moment.place_claims.get(number).is_some_and(|claim| !claim.is_empty());
+                (0..all.len()).filter(|&i| made(&all[i])).collect()
+            };
+            moments.iter().map(at).collect()
+        })
         .collect();
     let first_places = moments.iter().flatten().find_map(|moment| moment.places.as_ref());
     let places = first_places.map_or(0, Places::len);
@@ -315,16 +298,29 @@ pub(in crate::study) fn measure(
         let paths = paths(moment, &donors, &distance, remembers).map_err(failed)?;
         let values = match units {
             Some([_, units]) => {
-                of_values(moment, &donors, &prior[e], units, (&distance, effort, seed)).map_err(failed)?
+                let elsewhere: Vec<Vec<f64>> = donors.iter().map(|donor| donor.claim.clone()).collect();
+                of_values(moment, &donors, &elsewhere, units, (&distance, effort, seed)).map_err(failed)?
             }
             None => None,
         };
         let mut curves = vec![];
         if spread(counts[e], inputs).contains(&i) {
             for (number, claim) in moment.place_claims.iter().enumerate() {
+                let elsewhere: Vec<Vec<f64>> = drawn
+                    .iter()
+                    .map(|&(donor, _)| {
+                        let at: Vec<usize> =
+                            made[number][donor].iter().copied().filter(|&at| (donor, at) != (e, i)).collect();
+                        if at.is_empty() {
+                            return vec![];
+                        }
+                        let at = at[rng.below(at.len() as u64) as usize];
+                        moments[donor][at].place_claims[number].clone()
+                    })
+                    .collect();
                 let claimed = Claimed {
                     claim,
-                    prior: &place_priors[number][e],
+                    elsewhere: &elsewhere,
                     budgets: &levels[number],
                     seed: seed.child("places", number as u64),
                 };

@@ -29,8 +29,10 @@ pub struct Order {
     /// How much further the action moves when named parts are swapped than when as many others are, in parts of the natural
     /// variation.
     pub above_others: Estimate,
-    /// The same beside the parts that the claims in other episodes name.
+    /// The same beside the parts that the claim names at moments of other episodes.
     pub above_other_moments: Estimate,
+    /// How far the named parts move the action by themselves, in parts of the natural variation.
+    pub named: Estimate,
     /// The first as a share of what the best order gets: 0 as other parts, 1 as the best; `None` where the effects of single
     /// parts are not reliable enough to say what is best.
     pub of_best: Option<Estimate>,
@@ -45,9 +47,9 @@ pub struct Order {
     pub matched: Option<f64>,
     /// Spearman correlation of claim and single effect, mean over decisions.
     pub rank_correlation: Option<f64>,
-    /// The first two numbers as they are tested.
+    /// What named parts do above others, above other moments and by themselves, as they are tested.
     #[serde(skip)]
-    pub(super) tests: [Tested; 2],
+    pub(super) tests: [Tested; 3],
 }
 
 /// What untrained agents of the same kind get.
@@ -180,20 +182,29 @@ fn order(measured: &Measurement, pick: Pick, claim: &ClaimSeen) -> Option<Order>
     let all = || episodes.iter().flatten().filter_map(|measured| pick.of(measured));
     let swapped = all().next()?.budgets.last().copied()?;
     // Of every donor, something of its mean changes beside something else.
-    let ratio = |above: &dyn Fn(&OfDonor) -> f64, below: &dyn Fn(&OfDonor, &Paths) -> f64| {
-        let mut all = vec![];
-        for (recipient, decisions) in episodes.iter().enumerate() {
-            for measured in decisions {
-                for of in pick.of(measured).into_iter().flat_map(|curves| &curves.donors) {
-                    let (donor, paths) = (measured.donors[of.donor], &measured.paths[of.donor]);
-                    all.push(Pair { recipient, donor, above: above(of), below: below(of, paths) });
+    let ratio_of =
+        |scale: Scale, above: &dyn Fn(&OfDonor) -> f64, below: &dyn Fn(&OfDonor, &Paths) -> f64| {
+            let mut all = vec![];
+            for (recipient, decisions) in episodes.iter().enumerate() {
+                for measured in decisions {
+                    for of in pick.of(measured).into_iter().flat_map(|curves| &curves.donors) {
+                        let (donor, paths) = (measured.donors[of.donor], &measured.paths[of.donor]);
+                        all.push(Pair { recipient, donor, above: above(of), below: below(of, paths) });
+                    }
                 }
             }
-        }
-        Tested::of(&all, episodes.len(), Scale::Signed)
+            Tested::of(&all, episodes.len(), scale)
+        };
+    let ratio = |above: &dyn Fn(&OfDonor) -> f64, below: &dyn Fn(&OfDonor, &Paths) -> f64| {
+        ratio_of(Scale::Signed, above, below)
     };
     let above_others = ratio(&|of| of.claim - of.null, &|_, paths| paths.natural)?;
-    let above_other_moments = ratio(&|of| of.claim - of.prior, &|_, paths| paths.natural)?;
+    // Of donors without such a claim nothing is counted, above nor below.
+    let above_other_moments = ratio(&|of| of.above_elsewhere.unwrap_or(0.0), &|of, paths| {
+        of.above_elsewhere.map_or(0.0, |_| paths.natural)
+    })
+    .unwrap_or_default();
+    let named = ratio_of(Scale::Positive, &|of| of.claim, &|_, paths| paths.natural)?;
     let reliabilities: Vec<f64> = all()
         .filter(|curves| !curves.single.is_empty())
         .map(|curves| curves.reliability.unwrap_or(0.0))
@@ -234,7 +245,8 @@ fn order(measured: &Measurement, pick: Pick, claim: &ClaimSeen) -> Option<Order>
         constant: claim.constant,
         matched: mean(&matched),
         rank_correlation: mean(&correlations),
-        tests: [above_others, above_other_moments],
+        named: named.estimate,
+        tests: [above_others, above_other_moments, named],
     })
 }
 
@@ -327,6 +339,7 @@ pub(in crate::study) fn report(of: &ReportHead, swapped: &Swapped) -> SwapReport
         episodes: measured.episodes.len(),
         opened: measured.units.is_some(),
         remembers: measured.remembers,
+        natural,
         seen: &seen,
         attended,
         memory,
@@ -377,6 +390,7 @@ pub(in crate::study) struct Grounds<'a> {
     pub(in crate::study) opened: bool,
     /// False if its action is known to depend on the observation alone.
     pub(in crate::study) remembers: bool,
+    pub(in crate::study) natural: Estimate,
     pub(in crate::study) seen: &'a Tested,
     pub(in crate::study) attended: Option<Estimate>,
     pub(in crate::study) memory: Option<Estimate>,
@@ -397,6 +411,7 @@ pub(in crate::study) fn verdict(of: &Grounds<'_>) -> Vec<VerdictLine> {
         ground: Ground::Test {
             tested: of.seen.clone(),
             limit: FLOOR,
+            floored: None,
             says: format!(
                 "what it sees at moments of other episodes moves the action by {} of its range; the floor is 1 %",
                 of.seen.estimate.percent()
@@ -422,6 +437,10 @@ pub(in crate::study) fn verdict(of: &Grounds<'_>) -> Vec<VerdictLine> {
             asked.push(unknown(question, asks, None, "it claims nothing, so there is nothing to test"));
         }
         for claim in &flat {
+            if question == "moment" && claim.constant {
+                asked.push(Asked { question, claim: claim.name.clone(), asks, ground: always() });
+                continue;
+            }
             let why = match claim {
                 ClaimSeen { moments: 0, .. } => "the claim was not made at any tested moment",
                 ClaimSeen { moments, flat, .. } if moments == flat => {
@@ -433,8 +452,7 @@ pub(in crate::study) fn verdict(of: &Grounds<'_>) -> Vec<VerdictLine> {
         }
     }
     if let Some(order) = attended.filter(|_| judged.iter().any(|order| order.places)) {
-        let Ground::Test { tested, limit, says } = right(order).ground else { return vec![] };
-        let ground = Ground::Test { tested, limit, says };
+        let ground = right(order).ground;
         asked.push(Asked {
             question: "order",
             claim: None,
@@ -462,6 +480,9 @@ fn path(of: &Grounds<'_>) -> Asked {
     } else {
         ("does what it sees move its action more than its memory does?", "what it sees")
     };
+    if !of.natural.is_above(FLOOR) {
+        return unknown("path", asks, None, "nothing to explain: its action hardly moves");
+    }
     let (Some(attended), Some(memory), Some(apart)) = (of.attended, of.memory, of.above_memory) else {
         return unknown("path", asks, None, "the paths were not measured");
     };
@@ -478,7 +499,7 @@ fn path(of: &Grounds<'_>) -> Asked {
         question: "path",
         claim: None,
         asks,
-        ground: Ground::Test { tested: apart.clone(), limit: 0.0, says },
+        ground: Ground::Test { tested: apart.clone(), limit: 0.0, says, floored: None },
     }
 }
 
@@ -490,24 +511,34 @@ fn right(order: &Order) -> Asked {
         order.parts,
         order.above_others.percent(),
     );
-    let ground = Ground::Test { tested: order.tests[0].clone(), limit: 0.0, says };
+    let ground = Ground::Test {
+        tested: order.tests[0].clone(),
+        limit: 0.0,
+        says,
+        floored: Some(order.tests[2].clone()),
+    };
     Asked { question: "right", claim: order.claim.clone(), asks: RIGHT, ground }
+}
+
+/// Of a claim that never changes.
+fn always() -> Ground {
+    Ground::Known {
+        answer: Answer::No,
+        number: Some(Estimate { value: 0.0, interval: None }),
+        why: "it claims the same at every moment".into(),
+    }
 }
 
 fn moment(order: &Order) -> Asked {
     let ground = if order.constant {
-        Ground::Known {
-            answer: Answer::No,
-            number: Some(Estimate { value: 0.0, interval: None }),
-            why: "it claims the same at every moment".into(),
-        }
+        always()
     } else {
         let says = format!(
-            "with the parts that it names, the action moves by {} of its natural variation more than with those that its claims in other \
-             episodes name",
+            "with the parts that it names, the action moves by {} of its natural variation more than with those that it names at moments of other \
+             episodes",
             order.above_other_moments.percent()
         );
-        Ground::Test { tested: order.tests[1].clone(), limit: 0.0, says }
+        Ground::Test { tested: order.tests[1].clone(), limit: 0.0, says, floored: None }
     };
     Asked { question: "moment", claim: order.claim.clone(), asks: MOMENT, ground }
 }

@@ -75,14 +75,14 @@ pub(in crate::study) struct Asked {
 
 /// What an answer rests on.
 pub(in crate::study) enum Ground {
-    /// A number against a limit, and what it says.
-    Test { tested: Tested, limit: f64, says: String },
+    /// A number against a limit, and what it says. Where the second number is given and lies below the floor, the answer is *no*.
+    Test { tested: Tested, limit: f64, says: String, floored: Option<Tested> },
     /// It is known without a test.
     Known { answer: Answer, number: Option<Estimate>, why: String },
 }
 
-/// Answers the questions, all of one family. The first says whether anything is to be explained: unless it is *yes*, all others are
-/// undecided.
+/// Answers the questions, all of one family. The first says whether anything is to be explained: unless it is *yes*, all others but
+/// the path are undecided.
 pub(in crate::study) fn answers(episodes: usize, asked: Vec<Asked>) -> Vec<VerdictLine> {
     let p: Vec<f64> = asked
         .iter()
@@ -113,7 +113,7 @@ pub(in crate::study) fn answers(episodes: usize, asked: Vec<Asked>) -> Vec<Verdi
             why: String::new(),
         };
         match ground {
-            Ground::Test { tested, limit, says } => {
+            Ground::Test { tested, limit, says, floored } => {
                 let p = corrected.next().unwrap_or(1.0);
                 (line.number, line.p) = (Some(tested.estimate), Some(p));
                 line.answer = match tested.estimate.value {
@@ -122,6 +122,15 @@ pub(in crate::study) fn answers(episodes: usize, asked: Vec<Asked>) -> Vec<Verdi
                     _ => Answer::No,
                 };
                 line.why = says;
+                let hardly = floored.filter(|floored| {
+                    floored.estimate.value < FLOOR && floored.p(FLOOR) <= LEVEL / family.max(1) as f64
+                });
+                if let (Some(hardly), true) = (hardly, few.is_none()) {
+                    line.answer = Answer::No;
+                    let named = hardly.estimate.percent();
+                    line.why += &format!("; by themselves they move it by {named}, and the floor is 1 %");
+                    line.number = Some(hardly.estimate);
+                }
                 if let Some(few) = &few {
                     line.why += &format!("; {few}");
                 } else if line.answer == Answer::Undecided {
@@ -138,6 +147,8 @@ pub(in crate::study) fn answers(episodes: usize, asked: Vec<Asked>) -> Vec<Verdi
         match first {
             None => first = Some(line.answer),
             Some(Answer::Yes) => {}
+            // An action that nothing it sees moves may depend on the memory.
+            Some(Answer::No) if question == "path" => {}
             Some(moves) => {
                 line.answer = Answer::Undecided;
                 line.why = match (moves, &few) {

@@ -32,7 +32,7 @@ fn claim(name: Option<&str>) -> ClaimSeen {
 }
 
 fn order(places: bool, above_others: f64, above_other_moments: f64, episodes: usize) -> Order {
-    let tests = [above_others, above_other_moments].map(|value| tested(value, 0.1, episodes));
+    let tests = [above_others, above_other_moments, 0.5].map(|value| tested(value, 0.1, episodes));
     Order {
         name: "the 10 selected, their values swapped".into(),
         claim: None,
@@ -41,6 +41,7 @@ fn order(places: bool, above_others: f64, above_other_moments: f64, episodes: us
         swapped: 5,
         above_others: tests[0].estimate,
         above_other_moments: tests[1].estimate,
+        named: tests[2].estimate,
         of_best: None,
         reliability: None,
         flat: 0.0,
@@ -75,6 +76,7 @@ fn report(
         episodes,
         opened: true,
         remembers: true,
+        natural: seen.estimate,
         seen: &seen,
         attended: share,
         memory: share,
@@ -280,6 +282,33 @@ fn two_questions_have_two_answers() {
     let of = report(20, 0.2, 0.5, vec![constant], None);
     assert_eq!([of.answer("right"), of.answer("moment")], [Answer::Yes, Answer::No]);
     assert!(sentences(&of).iter().any(|said| said.ends_with("it claims the same at every moment.")));
+}
+
+/// What it names does nothing at all, though its action moves: that is no question of chance.
+#[test]
+fn named_parts_that_do_nothing_are_not_right() {
+    let mut nothing = order(true, -0.001, 0.0, 20);
+    nothing.tests[0] = tested(-0.001, 0.5, 20);
+    nothing.tests[2] = tested(0.0, 0.0, 20);
+    let of = report(20, 0.2, 0.5, vec![nothing], None);
+    let line = of.verdict.iter().find(|line| line.question == "right").expect("asked");
+    assert_eq!((line.answer, line.number.map(|number| number.value)), (Answer::No, Some(0.0)), "{line:?}");
+    // An action that nothing it sees moves may depend on its memory.
+    let seen = tested(0.0, 0.0, 20);
+    let clock = verdict(&Grounds {
+        episodes: 20,
+        opened: false,
+        remembers: true,
+        natural: tested(0.3, 0.1, 20).estimate,
+        seen: &seen,
+        attended: Some(seen.estimate),
+        memory: Some(tested(1.0, 0.1, 20).estimate),
+        above_memory: Some(&tested(-1.0, 0.1, 20)),
+        claims: vec![],
+        orders: &[],
+        untrained: None,
+    });
+    assert_eq!([clock[0].answer, clock[1].answer], [Answer::No; 2], "{clock:?}");
 }
 
 /// One number far from its limit among many does not make the others so.
