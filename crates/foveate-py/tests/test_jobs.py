@@ -306,7 +306,7 @@ def test_a_calibration_sets_answers_beside_the_truth():
     assert {row["question"] for row in done.cases} == {"moves", "path", "right", "moment"}
     assert {row["given"] for row in done.cases} == {"undecided"}, "two episodes decide nothing"
     assert done.summary["wrong"] == 0 and done.summary["asked"] == len(done.cases) == len(done.details["cases"])
-    assert done.cases[0]["case"] in str(done) and len(done.to_pandas()) == len(done.cases)
+    assert done.cases[0]["case"] in str(done)
     assert [event["job"] for event in events if event["event"] == "cost"] == ["calibration"]
     with pytest.raises(foveate.FoveateError, match="episodes = 0"):
         foveate.calibration(episodes=0)

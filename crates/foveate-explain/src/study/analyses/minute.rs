@@ -80,11 +80,11 @@ fn answer(line: &VerdictLine, words: &Words) -> PageAnswer {
             format!("the difference is {} of how far the action varies", number.percent())
         }
         (Some(number), "moment") => format!(
-            "its action moves by {} of how far it varies more than with the claims of other moments",
+            "its action changes by {} more than with what it names at other moments; 100 % is how far it varies",
             number.percent()
         ),
         (Some(number), _) => format!(
-            "its action moves by {} of how far it varies more than with as much else",
+            "its action changes by {} more than with as many other parts; 100 % is how far it varies",
             number.percent()
         ),
     };
@@ -101,8 +101,9 @@ fn answer(line: &VerdictLine, words: &Words) -> PageAnswer {
         number: format!("{}{open}.", capital(&number)),
         mood: match line.answer {
             Answer::Yes => Mood::Good,
-            Answer::No => Mood::Bad,
-            Answer::Undecided => Mood::Plain,
+            // A claim that never changes may be right.
+            Answer::No if line.question != "moment" => Mood::Bad,
+            _ => Mood::Plain,
         },
         more: "matters",
     }
@@ -369,7 +370,8 @@ fn wholes(measured: &Measurement, words: &Words) -> Option<Figure> {
     for (name, [named, others]) in &rows {
         table.row([name.clone().into(), (*named).into(), (*others).into()]);
     }
-    let kinds = [(Ink::Attention, "what is named".to_owned()), (Ink::Control, "as much else".to_owned())];
+    let kinds =
+        [(Ink::Attention, "what is named".to_owned()), (Ink::Control, "as many other parts".to_owned())];
     Some(Figure {
         name: "claim-and-effect",
         title: "Does what is named move the action more than the rest?".into(),

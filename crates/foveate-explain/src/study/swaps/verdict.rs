@@ -129,7 +129,6 @@ pub(in crate::study) fn answers(episodes: usize, asked: Vec<Asked>) -> Vec<Verdi
                     line.answer = Answer::No;
                     let named = hardly.estimate.percent();
                     line.why += &format!("; by themselves they move it by {named}, and the floor is 1 %");
-                    line.number = Some(hardly.estimate);
                 }
                 if let Some(few) = &few {
                     line.why += &format!("; {few}");
