@@ -173,7 +173,7 @@ fn reports_that_cannot_be_made() {
     for (flags, wants) in [
         (&["--out", "mine"][..], &["mine is a folder with other things in it", "--out"][..]),
         (&["--out", "w.safetensors"], &["w.safetensors is a file", "--out"]),
-        (&["--out", "w.safetensors/report"], &["part of the path is a file"]),
+        (&["--out", "w.safetensors/report"], &["cannot create w.safetensors", "choose another name"]),
         (&["--out", ".."], &["is no name for a folder"]),
         (&["--episodes", "0"], &["at least 1 episode", "raise"]),
         (&["--decisions", "0"], &["1 decision", "raise"]),
