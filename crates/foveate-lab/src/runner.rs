@@ -6,7 +6,7 @@ use foveate_core::{
     PatchGrid, PolicyError, Selected, Step, Tokens,
 };
 use foveate_envs::shift::{Plan, Shifted};
-use foveate_explain::study::EffectMeter;
+use foveate_explain::study::{EffectMeter, PlacedAttention};
 use foveate_explain::{OriginalOrder, node_maps_picture};
 use foveate_film::PictureKind;
 
@@ -299,8 +299,15 @@ impl Runner {
         self.before = keep.then(|| (self.agent.boxed_clone(), self.episode.context().clone()));
         match self.agent.act(self.env.observation(), self.episode.context()) {
             Ok(decision) => {
-                let decided = KeptDecision::new(decision.action, decision.attention);
-                self.decided = Some(KeptDecision { effects, ..decided });
+                let placed = self.meter.as_ref().zip(decision.attention.as_ref());
+                let placed = placed.and_then(|(meter, attention)| meter.placed(attention, &effects));
+                let mut decided =
+                    KeptDecision { effects, ..KeptDecision::new(decision.action, decision.attention) };
+                // Cells are shown where their contents come from.
+                if let Some(PlacedAttention { grid, weights, effects }) = placed {
+                    decided = KeptDecision { grid: Some(grid), importance: weights, effects, ..decided };
+                }
+                self.decided = Some(decided);
             }
             Err(error) => self.broken = Some(error.to_string()),
         }

@@ -1,10 +1,10 @@
 //! Long jobs: evaluation, robustness tests, reports, films, training. They run without the interpreter's lock and end on Ctrl-C.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use foveate::core::EnvSpec;
+use foveate::core::{EnvSpec, TensorShape};
 use foveate::jobs::{Calibrate, Evaluate, Explain, Stress, Train, Watch};
 use foveate::run::RunError;
 use foveate::run::cluster::Cluster;
@@ -15,6 +15,7 @@ use foveate::run::train::{ResumeRequest, resume_on};
 use foveate::run::trust::FileWorld;
 use foveate::run::worlds;
 use foveate::{EnvRequest, LoadedAgent, Player, Stop, WORLDS, WorldSpec};
+use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -23,7 +24,7 @@ use crate::agent::Agent;
 use crate::cluster::PythonCluster;
 use crate::errors::{Kind, caught, of_run, raised};
 use crate::given::Given;
-use crate::policy::{Functions, PythonClaim, PythonPolicy, Raised, StateHooks};
+use crate::policy::{Functions, Network, PythonClaim, PythonPolicy, Raised, StateHooks};
 use crate::tell::{Events, OfTraining};
 
 /// How often Python's signals are looked at.
@@ -76,8 +77,20 @@ fn take(slot: &Raised) -> Option<PyErr> {
     slot.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-/// A policy of Python: action, attention, begin of an episode, reading and setting its state, whether its scores are logits, name.
-type OwnPolicy = (Py<PyAny>, Option<Py<PyAny>>, Option<Py<PyAny>>, Option<StateHooks>, bool, String);
+/// A network of Python: names and shapes of its tensors, all weights, what puts others in.
+type OwnNetwork<'py> = (Vec<(String, Vec<usize>)>, PyReadonlyArray1<'py, f32>, Py<PyAny>);
+
+/// A policy of Python: action, attention, begin of an episode, reading and setting its state, whether its scores are logits, name,
+/// its network.
+type OwnPolicy<'py> = (
+    Py<PyAny>,
+    Option<Py<PyAny>>,
+    Option<Py<PyAny>>,
+    Option<StateHooks>,
+    bool,
+    String,
+    Option<OwnNetwork<'py>>,
+);
 
 /// What is claimed of a policy, by name: functions from a list of observations to a list of maps.
 type Claims = Vec<(String, Py<PyAny>)>;
@@ -107,14 +120,19 @@ impl Actor {
             let world = FileWorld::new(world, &*source).accept(asked).map_err(|error| of_run(py, &error))?;
             return Ok(Actor::File(Box::new(LoadedAgent { file, source, world }.into())));
         }
-        let (act, attend, begin, state, logits, name): OwnPolicy =
+        let (act, attend, begin, state, logits, name, network): OwnPolicy<'_> =
             who.extract().map_err(|_| PyTypeError::new_err("neither an agent nor functions of a policy"))?;
+        let network = network.map(|(tensors, own, set)| {
+            let own: Arc<[f32]> = own.as_array().iter().copied().collect();
+            let tensors = tensors.into_iter().map(|(name, shape)| TensorShape { name, shape }).collect();
+            Network { tensors, loaded: Mutex::new(Arc::clone(&own)), own, set }
+        });
         let world = asked.request();
         let spec: EnvSpec =
             caught(py, || py.detach(|| worlds::shape(&world)))?.map_err(|error| of_run(py, &error))?;
         let sensors = WORLDS.get(&spec.id).map_or(&[][..], |world| world.sensors);
         let raised = Raised::default();
-        let functions = Functions { act, attend, begin, state, logits };
+        let functions = Functions { act, attend, begin, state, logits, network };
         let policy = PythonPolicy::new(functions, &spec, sensors, Arc::clone(&raised));
         Ok(Actor::Own(Box::new(OwnActor { name, policy, world, raised })))
     }
@@ -152,8 +170,8 @@ impl Actor {
         let remembers = policy.has_state() || !twice.is_steady();
         let policy = if twice.is_steady() { policy.keeping_answers() } else { policy };
         let claim = |(name, function): (String, Py<PyAny>)| {
-            let (mapped, raised) = (policy.mapped().clone(), Arc::clone(&raised));
-            Arc::new(PythonClaim { name, function, mapped, raised }) as Arc<dyn ClaimOfMoments + Send>
+            let (mapped, raised, of) = (policy.mapped().clone(), Arc::clone(&raised), policy.functions());
+            Arc::new(PythonClaim { name, function, mapped, raised, of }) as Arc<dyn ClaimOfMoments + Send>
         };
         let claims = claims.into_iter().map(claim).collect();
         let mut player = Player::own(name, Box::new(policy), world);

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use foveate::Agent;
 use foveate::core::{
     ActContext, ActionSpace, Attention, Decision, EnvSpec, IMAGE, Observation, ObservationBuf,
     ObservationSpace, PolicyError, SENSORS, Seed, TensorShape, Threads, Tokens,
 };
 use foveate::run::explain::{ClaimMap, ClaimOfMoments, StudyError};
+use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -138,6 +140,31 @@ pub(crate) struct Functions {
     pub(crate) state: Option<StateHooks>,
     /// True if the scores of choices are logits.
     pub(crate) logits: bool,
+    /// The network that it asks, where that is known.
+    pub(crate) network: Option<Network>,
+}
+
+/// The weights of a network of Python, which many agents share: each puts its own in before it asks.
+pub(crate) struct Network {
+    /// Names and shapes.
+    pub(crate) tensors: Vec<TensorShape>,
+    /// The network's own weights.
+    pub(crate) own: Arc<[f32]>,
+    /// Puts a row of weights in.
+    pub(crate) set: Py<PyAny>,
+    /// What is in the network now.
+    pub(crate) loaded: Mutex<Arc<[f32]>>,
+}
+
+impl Network {
+    fn load(&self, py: Python<'_>, weights: &Arc<[f32]>) -> PyResult<()> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if !Arc::ptr_eq(&loaded, weights) {
+            self.set.bind(py).call1((PyArray1::from_slice(py, weights),))?;
+            *loaded = Arc::clone(weights);
+        }
+        Ok(())
+    }
 }
 
 /// Functions of Python as an agent: an observation in, an action out, and a map of what it attends to.
@@ -152,8 +179,10 @@ pub(crate) struct PythonPolicy {
     answers: Option<Answers>,
     /// The state at the end of its last call, which the next one begins with.
     state: Option<Arc<Py<PyAny>>>,
+    /// Its network's weights; none where that is not known.
+    weights: Arc<[f32]>,
     action: Vec<f64>,
-    weights: Vec<f32>,
+    map: Vec<f32>,
     /// Rows and columns of the map.
     cells: [usize; 2],
 }
@@ -163,6 +192,10 @@ impl PythonPolicy {
         let named =
             |i: usize| sensors.get(i).map_or_else(|| format!("sensor {i}"), |name| (*name).to_owned());
         PythonPolicy {
+            weights: functions
+                .network
+                .as_ref()
+                .map_or_else(|| Arc::new([]) as Arc<[f32]>, |of| Arc::clone(&of.own)),
             functions: Arc::new(functions),
             space: spec.action.clone(),
             mapped: Mapped::of(&spec.observation),
@@ -171,7 +204,7 @@ impl PythonPolicy {
             answers: None,
             state: None,
             action: vec![],
-            weights: vec![],
+            map: vec![],
             cells: [0, 0],
         }
     }
@@ -179,6 +212,10 @@ impl PythonPolicy {
     /// What of an observation its maps are about.
     pub(crate) const fn mapped(&self) -> &Mapped {
         &self.mapped
+    }
+
+    pub(crate) fn functions(&self) -> Arc<Functions> {
+        Arc::clone(&self.functions)
     }
 
     /// Whether its state is read and set.
@@ -203,6 +240,7 @@ impl PythonPolicy {
 
     fn decide(&mut self, py: Python<'_>, observation: Observation<'_>) -> Result<(), PolicyError> {
         let functions = Arc::clone(&self.functions);
+        self.load(py)?;
         let shown =
             arrays::observation(py, observation).map_err(|error| self.failed(py, "observation", error))?;
         if let (Some([_, set]), Some(state)) = (&functions.state, &self.state) {
@@ -215,6 +253,12 @@ impl PythonPolicy {
             map.map_err(|error| self.failed(py, "attention", error))?;
         }
         self.read_state(py).map_err(|error| self.failed(py, "get_state", error))
+    }
+
+    /// Puts its weights into the network that all of its kind share.
+    fn load(&self, py: Python<'_>) -> Result<(), PolicyError> {
+        let Some(network) = &self.functions.network else { return Ok(()) };
+        network.load(py, &self.weights).map_err(|error| self.failed(py, "module", error))
     }
 
     fn read_state(&mut self, py: Python<'_>) -> PyResult<()> {
@@ -269,8 +313,8 @@ impl PythonPolicy {
     fn take_map(&mut self, map: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut weights = vec![];
         self.cells = self.mapped.read("an attention map", map, &mut weights)?;
-        self.weights.clear();
-        self.weights.extend(weights.iter().map(|&weight| weight as f32));
+        self.map.clear();
+        self.map.extend(weights.iter().map(|&weight| weight as f32));
         Ok(())
     }
 
@@ -343,7 +387,7 @@ fn write(hasher: &mut impl Hasher, observation: Observation<'_>) {
     }
 }
 
-impl foveate::Agent for PythonPolicy {
+impl Agent for PythonPolicy {
     fn begin_episode(&mut self, _: Seed) {
         Python::attach(|py| {
             let begun =
@@ -377,27 +421,35 @@ impl foveate::Agent for PythonPolicy {
             MappedKind::Cells(_) => Tokens::Grid { rows, columns },
             MappedKind::Numbers(_) | MappedKind::Nothing => Tokens::Named(&self.sensors),
         };
-        Ok(decision.with_attention(Attention::soft(tokens, 1, 1, &self.weights)?))
+        Ok(decision.with_attention(Attention::soft(tokens, 1, 1, &self.map)?))
     }
 
     fn tensors(&self) -> Vec<TensorShape> {
-        vec![]
+        self.functions.network.as_ref().map_or(vec![], |network| network.tensors.clone())
     }
 
     fn params(&self) -> Vec<f32> {
-        vec![]
+        self.weights.to_vec()
     }
 
     fn set_params(&mut self, flat: &[f32]) -> Result<(), PolicyError> {
-        if flat.is_empty() {
-            return Ok(());
+        if flat.len() != self.weights.len() {
+            let tensors = if self.weights.is_empty() { "none" } else { "those of its module" };
+            return Err(PolicyError::ParamCount {
+                wanted: self.weights.len(),
+                given: flat.len(),
+                tensors: tensors.into(),
+            });
         }
-        Err(PolicyError::ParamCount { wanted: 0, given: flat.len(), tensors: "none".into() })
+        self.weights = flat.into();
+        // What others answered is not what it would.
+        self.answers = self.answers.as_ref().map(|_| Answers::default());
+        Ok(())
     }
 
     fn set_threads(&mut self, _: &Threads) {}
 
-    fn boxed_clone(&self) -> Box<dyn foveate::Agent> {
+    fn boxed_clone(&self) -> Box<dyn Agent> {
         Box::new(PythonPolicy {
             functions: Arc::clone(&self.functions),
             space: self.space.clone(),
@@ -406,8 +458,9 @@ impl foveate::Agent for PythonPolicy {
             raised: Arc::clone(&self.raised),
             answers: self.answers.clone(),
             state: self.state.clone(),
+            weights: Arc::clone(&self.weights),
             action: self.action.clone(),
-            weights: self.weights.clone(),
+            map: self.map.clone(),
             cells: self.cells,
         })
     }
@@ -419,10 +472,15 @@ pub(crate) struct PythonClaim {
     pub(crate) function: Py<PyAny>,
     pub(crate) mapped: Mapped,
     pub(crate) raised: Raised,
+    /// Of whom it is claimed.
+    pub(crate) of: Arc<Functions>,
 }
 
 impl PythonClaim {
-    fn ask(&self, py: Python<'_>, seen: &[&ObservationBuf]) -> PyResult<Vec<ClaimMap>> {
+    fn ask(&self, py: Python<'_>, agent: &dyn Agent, seen: &[&ObservationBuf]) -> PyResult<Vec<ClaimMap>> {
+        if let Some(network) = &self.of.network {
+            network.load(py, &agent.params().into())?;
+        }
         let shown = seen.iter().map(|seen| arrays::observation(py, seen.as_observation()));
         let shown = PyList::new(py, shown.collect::<PyResult<Vec<_>>>()?)?;
         let whose = format!("the claim {:?}", self.name);
@@ -441,9 +499,9 @@ impl ClaimOfMoments for PythonClaim {
         &self.name
     }
 
-    fn at(&self, seen: &[&ObservationBuf]) -> Result<Vec<ClaimMap>, StudyError> {
+    fn at(&self, agent: &dyn Agent, seen: &[&ObservationBuf]) -> Result<Vec<ClaimMap>, StudyError> {
         Python::attach(|py| {
-            self.ask(py, seen).map_err(|error| {
+            self.ask(py, agent, seen).map_err(|error| {
                 let why = format!("the claim {:?} raised {}", self.name, error.value(py));
                 keep(&self.raised, error);
                 StudyError::Refused { why }

@@ -1,5 +1,7 @@
 """Policies that are functions: what they may return, what may be claimed of them, and what is asked of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -348,3 +350,94 @@ def test_claims_are_of_functions():
         foveate.explain("random-actions", "car-racing", claims={"mine": middle})
     with pytest.raises(ValueError, match="questions is a whole number"):
         foveate.explain(steers_by_the_road, "car-racing", questions=-1)
+
+
+class Network:
+    """A layer of weights as a torch module has them, of NumPy."""
+
+    def __init__(self, weights):
+        self.state = {"layer.weight": np.array(weights, np.float64), "layer.steps": np.array(3)}
+
+    def state_dict(self):
+        return self.state
+
+    def load_state_dict(self, state):
+        self.state = {name: np.array(array) for name, array in state.items()}
+
+    def __call__(self, seen):
+        return [np.tanh(float(self.state["layer.weight"] @ np.asarray(seen)))]
+
+
+class Parameter:
+    """A tensor of torch, as far as a report touches it."""
+
+    def __init__(self, array):
+        self.array = np.array(array)
+        self.data = self
+
+    is_floating_point = lambda self: self.array.dtype.kind == "f"  # noqa: E731
+    float = cpu = lambda self: self  # noqa: E731
+    numpy = lambda self: self.array.astype(np.float32)  # noqa: E731
+    clone = lambda self: Parameter(self.array)  # noqa: E731
+    new_tensor = lambda self, other: Parameter(np.asarray(other, self.array.dtype))  # noqa: E731
+
+    def copy_(self, other):
+        self.array[...] = other.array
+
+
+class Torch(Network):
+    def __init__(self, weights):
+        self.weight = Parameter(np.array(weights))
+
+    def named_parameters(self):
+        return [("layer.weight", self.weight)]
+
+    state = property(lambda self: {"layer.weight": self.weight.array})
+
+
+@pytest.mark.parametrize("kind", [Network, Torch])
+def test_a_network_is_compared_with_untrained_ones_and_gets_its_weights_back(kind, tmp_path):
+    weights = [0.0, 0.0, 1.0 / 3.0, 1e-9, 0.0]
+    network = kind(weights)
+    # The claim is of the network as it is asked: a random one claims something else.
+    claims = {"weights": lambda _: network.state["layer.weight"], "position": lambda _: [1, 0, 0, 0, 0]}
+    own = Function(network, claims=claims, module=network, name="net")
+    report = foveate.explain(own, "cartpole-swingup-harder", out=tmp_path / "a", untrained=19, **NUMBERS)
+    swaps = report.details["swaps"]
+    assert swaps["untrained"]["agents"] == 19 and len(set(swaps["untrained"]["above_others"])) > 10
+    assert [one["tensors"] for one in swaps["randomised"]] == ["layer"]
+    assert [line["claim"] for line in report.verdict if line["question"] == "untrained"] == ["weights"]
+    assert report.details["function"]["untrained"] == 19
+    assert network.state["layer.weight"].tolist() == weights
+    again = foveate.explain(own, "cartpole-swingup-harder", out=tmp_path / "b", untrained=19, **NUMBERS)
+    assert again.details["swaps"] == swaps
+    without = foveate.explain(replace(own, module=None), "cartpole-swingup-harder", out=tmp_path / "c", **NUMBERS)
+    assert without.details["swaps"]["orders"] == swaps["orders"]
+    assert "module= of a Function names its network" in (tmp_path / "c" / "index.html").read_text()
+
+
+def test_weights_come_back_when_a_report_fails(tmp_path):
+    network = Network([0.0, 0.0, 1.0, 0.0, 0.0])
+
+    def claim(_):
+        if network.state["layer.weight"][0] != 0:
+            raise ArithmeticError("not of this one")
+        return [0, 0, 1, 0, 0]
+
+    with pytest.raises(ArithmeticError, match="not of this one"):
+        foveate.explain(
+            Function(network, claims={"angle": claim}, module=network), "cartpole-swingup-harder", out=tmp_path / "a", **NUMBERS
+        )
+    assert network.state["layer.weight"].tolist() == [0, 0, 1, 0, 0] and not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize(
+    "module, error, words",
+    [
+        ("weights.pt", TypeError, "module is a str; give a torch module, or what has state_dict and load_state_dict"),
+        (type("Empty", (), {"state_dict": dict, "load_state_dict": print})(), ValueError, "module, a Empty, has no weights"),
+    ],
+)
+def test_a_module_has_weights(module, error, words):
+    with pytest.raises(error, match=words):
+        Function(forward, module=module)

@@ -47,6 +47,24 @@ pub(super) struct Fields {
     moments: usize,
 }
 
+/// Attention over cells of a picture, at the places that their contents come from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlacedAttention {
+    /// The places.
+    pub grid: PatchGrid,
+    /// `[places]`: the weights of the cells, dealt out to the places that change them.
+    pub weights: Vec<f32>,
+    /// Effects dealt out in the same way, of the places that have the most, with their places.
+    pub effects: Vec<(u32, f64)>,
+}
+
+impl PlacedAttention {
+    /// The weights as attention to the places; `None` where they are not finite.
+    pub fn attention(&self) -> Option<Attention<'_>> {
+        Attention::soft(Tokens::Patches(self.grid), 1, 1, &self.weights).ok()
+    }
+}
+
 /// How far cells lie from where their contents come from, in numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Registration {
@@ -314,6 +332,27 @@ impl Fields {
         attention.selected().is_none() && attention.tokens() == Tokens::Cells { rows, columns }
     }
 
+    /// Attention over these cells, and effects of cells, at the places; `None` for other attention.
+    pub(super) fn placed(
+        &self,
+        attention: &Attention<'_>,
+        effects: &[(u32, f64)],
+    ) -> Option<PlacedAttention> {
+        if !self.are_of(attention) {
+            return None;
+        }
+        let weights: Vec<f64> = attention.importance().iter().map(|&weight| f64::from(weight)).collect();
+        let mut of_cells = vec![0.0; weights.len()];
+        for &(cell, effect) in effects {
+            of_cells[cell as usize] = effect;
+        }
+        let mut placed: Vec<(u32, f64)> = (0..).zip(self.pool(&of_cells)).collect();
+        placed.sort_by(|a, b| b.1.total_cmp(&a.1));
+        placed.truncate(effects.len());
+        let weights = self.pool(&weights).into_iter().map(|weight| weight as f32).collect();
+        Some(PlacedAttention { grid: self.grid, weights, effects: placed })
+    }
+
     /// Rows and columns of cells.
     pub(super) const fn cells(&self) -> [usize; 2] {
         self.cells
@@ -518,6 +557,30 @@ pub(in crate::study) mod tests {
             assert_eq!(own > 0.9, shift == 0, "{own}");
             assert_eq!(distance > 1.5, shift > 0, "{distance}");
         }
+    }
+
+    /// In films, too, with the effects of cells.
+    #[test]
+    fn films_show_cells_where_their_contents_come_from() {
+        let planted = Shifted { shift: 2, values: true };
+        let (fields, seen) = (measured(&planted), with_object([2, 4]));
+        let mut agent = PolicyAgent::new(planted);
+        let decision = agent.act(seen.as_observation(), &mut ActContext::default()).expect("it decides");
+        let attention = decision.attention.expect("attention");
+        // Cell [2, 2] reads column 4.
+        let placed = fields.placed(&attention, &[(2 * 6 + 2, 0.8), (0, 0.001)]).expect("over these cells");
+        let shown = placed.attention().expect("finite");
+        let most = |weights: &[f32]| {
+            (0..weights.len() as u32).max_by(|&a, &b| weights[a as usize].total_cmp(&weights[b as usize]))
+        };
+        let [x, y, ..] =
+            shown.tokens().rectangle(24, 24, most(shown.weights()).expect("places")).expect("a place");
+        assert_eq!([y as usize / 4, x as usize / 4], [2, 4]);
+        assert_eq!(placed.effects.len(), 2);
+        let [x, y, ..] = shown.tokens().rectangle(24, 24, placed.effects[0].0).expect("a place");
+        assert_eq!([y as usize / 4, x as usize / 4], [2, 4]);
+        let other = Attention::soft(Tokens::Cells { rows: 1, columns: 1 }, 1, 1, &[1.0]).expect("one");
+        assert_eq!(fields.placed(&other, &[]), None);
     }
 
     #[test]

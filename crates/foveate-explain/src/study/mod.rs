@@ -48,7 +48,7 @@ pub use analyses::saliency::{Agreement, Saliency};
 pub use analyses::sensor_codes::SensorCodes;
 pub use analyses::sensor_effects::{SensorEffects, SensorFinding, SensorMethod};
 pub use cost::StudyCost;
-pub use fields::Registration;
+pub use fields::{PlacedAttention, Registration};
 pub use finding::{Analysis, Bench, Finding, Findings, Numbers};
 pub use head::ReportHead;
 pub use heads::{HeadNumber, Heads, HeadsRequest, attends_with_heads, heads_analysis, study_heads};

@@ -73,6 +73,8 @@ pub struct AskedFunction {
     pub questions: Option<usize>,
     /// Claims of others that were judged.
     pub claims: usize,
+    /// Networks of its kind with random weights that it was compared with.
+    pub untrained: usize,
 }
 
 impl AskedFunction {
@@ -82,6 +84,7 @@ impl AskedFunction {
             twice,
             questions: request.questions,
             claims: request.claims.len(),
+            untrained: request.untrained,
         })
     }
 }

@@ -22,8 +22,12 @@ class _World(TypedDict):
 _Path = str | PathLike[str]
 # Reading and setting a state.
 _State = tuple[Callable[[], Any], Callable[[Any], Any]]
-# Action, attention, begin of an episode, state, whether its scores are logits, name.
-_Functions = tuple[Callable[[Any], Any], Callable[[Any], Any] | None, Callable[[], Any] | None, _State | None, bool, str]
+# Names and shapes of weights, all of them, what puts others in.
+_Network = tuple[list[tuple[str, list[int]]], npt.NDArray[np.float32], Callable[[npt.NDArray[np.float32]], Any]]
+# Action, attention, begin of an episode, state, whether its scores are logits, name, network.
+_Functions = tuple[
+    Callable[[Any], Any], Callable[[Any], Any] | None, Callable[[], Any] | None, _State | None, bool, str, _Network | None
+]
 # A name, and what makes a list of maps of a list of observations.
 _Claims = list[tuple[str, Callable[[list[Any]], list[Any]]]]
 # Called with every event as JSON text.

@@ -36,6 +36,7 @@ of ``callback`` stops the job, safely as Ctrl-C does, and comes out.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import html
 import json
@@ -139,6 +140,9 @@ class Function:
     set_state: Callable[[Any], Any] | None = None
     #: True if scores are logits. Otherwise probabilities and their logarithms are recognised; all else are values of choices.
     logits: bool = False
+    #: The network that it asks: a torch module, or what has ``state_dict()`` and ``load_state_dict(state)`` of arrays. Reports compare
+    #: it with networks of random weights, and put its own back.
+    module: Any = None
     #: Its name in reports.
     name: str | None = None
 
@@ -149,6 +153,8 @@ class Function:
         if (self.get_state is None) != (self.set_state is None):
             given, missing = ("get_state", "set_state") if self.set_state is None else ("set_state", "get_state")
             raise OptionError(f"{given} is given without {missing}; a state that is read must be set, too")
+        if self.module is not None:
+            _Weights(self.module)
 
     def _named(self) -> str:
         name = self.name or getattr(self.act, "__qualname__", None) or type(self.act).__name__
@@ -169,6 +175,57 @@ class Function:
                 raise TypeError(f"get_state returned a state that cannot be copied: {error}") from error
 
         return read, lambda state: put(copy.deepcopy(state))
+
+
+class _Weights:
+    """The weights of a network as one row of numbers, which can be replaced and put back."""
+
+    def __init__(self, module: Any) -> None:
+        if callable(getattr(module, "named_parameters", None)):
+            # Of torch: without buffers, which hold statistics, and shared weights once.
+            own = {name: parameter.data for name, parameter in module.named_parameters()}
+            self._own = {name: tensor for name, tensor in own.items() if tensor.is_floating_point()}
+            arrays = [tensor.float().cpu().numpy() for tensor in self._own.values()]
+            self._put: Callable[[list[Any]], Any] = self._copy
+        elif callable(getattr(module, "state_dict", None)) and callable(getattr(module, "load_state_dict", None)):
+            state = copy.deepcopy(dict(module.state_dict()))
+            self._own = {name: np.asarray(array) for name, array in state.items() if np.asarray(array).dtype.kind == "f"}
+            arrays = list(self._own.values())
+            self._put = lambda parts: module.load_state_dict({**state, **dict(zip(self._own, parts))})
+        else:
+            raise TypeError(f"module is a {type(module).__name__}; give a torch module, or what has state_dict and load_state_dict")
+        if not arrays:
+            raise OptionError(f"module, a {type(module).__name__}, has no weights that are floating-point numbers")
+        self._shapes = [array.shape for array in arrays]
+        #: ``[weights]``: its own weights.
+        self.flat = np.concatenate([np.asarray(array, np.float32).ravel() for array in arrays])
+        self._exact = [tensor.clone() if hasattr(tensor, "clone") else tensor for tensor in self._own.values()]
+
+    def tensors(self) -> list[tuple[str, list[int]]]:
+        """The name and the shape of each part of `flat`."""
+        return [(name, list(shape)) for name, shape in zip(self._own, self._shapes)]
+
+    def set(self, flat: npt.NDArray[np.float32]) -> None:
+        ends = np.cumsum([int(np.prod(shape)) for shape in self._shapes])
+        self._put([part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), self._shapes)])
+
+    def restore(self) -> None:
+        self._put(self._exact)
+
+    def _copy(self, parts: list[Any]) -> None:
+        for tensor, part in zip(self._own.values(), parts):
+            tensor.copy_(part if hasattr(part, "clone") else tensor.new_tensor(part))
+
+
+@contextlib.contextmanager
+def _restored(*who: Who) -> Iterator[None]:
+    """Puts the weights of functions' networks back at the end."""
+    weights = [_Weights(one.module) for one in who if isinstance(one, Function) and one.module is not None]
+    try:
+        yield
+    finally:
+        for one in weights:
+            one.restore()
 
 
 #: How often a report asks a function, beside playing, unless it is told otherwise.
@@ -239,7 +296,9 @@ def _who(who: Who, job: dict[str, Any], attention: Policy | None, reset: Callabl
         if "workers" in job:
             # A function may keep a state of its own, so it plays one episode after the other.
             job["workers"] = 1
-        return who.act, attention, who.reset, who._state(), who.logits, who._named()
+        weights = None if who.module is None else _Weights(who.module)
+        network = None if weights is None else (weights.tensors(), weights.flat, weights.set)
+        return who.act, attention, who.reset, who._state(), who.logits, who._named(), network
     return _native.Agent(None if who is None else os.fspath(who), job["world"])
 
 
@@ -528,6 +587,7 @@ def explain(
         questions: of a function: how often it may be asked beside playing; ``None``: as often as the method wants.
 
     A function is asked the same questions twice first: if its answers differ, the report says so, and a `Function` may have its state.
+    With a ``module``, its first claim is compared with untrained networks, beside ``questions``.
     """
     job = {
         "untrained": _whole("untrained", untrained),
@@ -543,7 +603,8 @@ def explain(
     native, asked = _who(own, job, None, None), _whole("questions", questions)
     tell, end = listener(callback, progress)
     try:
-        report = json.loads(_native.explain(native, _claims_of(own), asked, _text(job), tell))
+        with _restored(own):
+            report = json.loads(_native.explain(native, _claims_of(own), asked, _text(job), tell))
     finally:
         end()
     swaps = report.get("swaps") or {}
@@ -612,7 +673,8 @@ def compare(
     asked = _whole("questions", questions)
     tell, end = listener(callback, progress)
     try:
-        found, table = _native.compare(natives, asked, _text(job), tell)
+        with _restored(*own.values()):
+            found, table = _native.compare(natives, asked, _text(job), tell)
     finally:
         end()
     return Comparison(Path(out), table, json.loads(found))

@@ -1,6 +1,6 @@
 //! The answers of a study, by question.
 
-use foveate_core::{Observation, ObservationBuf};
+use foveate_core::{Agent, Observation, ObservationBuf};
 pub use foveate_explain::study::Answer;
 use foveate_explain::study::{ClaimMap, ClaimOfMoments, StudyError, SwapReport};
 
@@ -29,7 +29,7 @@ impl ClaimOfMoments for HandedClaim<'_> {
         self.0.name
     }
 
-    fn at(&self, seen: &[&ObservationBuf]) -> Result<Vec<ClaimMap>, StudyError> {
+    fn at(&self, _: &dyn Agent, seen: &[&ObservationBuf]) -> Result<Vec<ClaimMap>, StudyError> {
         let map = |seen: &&ObservationBuf| {
             let seen = seen.as_observation();
             let mut claim = vec![0.0; places(seen)];

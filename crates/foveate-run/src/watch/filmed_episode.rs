@@ -9,7 +9,7 @@ use foveate_core::{
 };
 use foveate_explain::{
     OriginalOrder, attended_picture, attention_marks, effect_marks, node_maps_picture, overlay, sensor_names,
-    study::EffectMeter,
+    study::{EffectMeter, PlacedAttention},
 };
 use foveate_film::{
     AgentView, Dial, FilmError, FrameComposer, FrameContent, FrameSettings, Mark, PictureKind,
@@ -201,16 +201,22 @@ impl FilmedEpisode {
         }
         if let Some(pixels) = observation.image() {
             let mut scratch = vec![];
-            let grid = decision.attention.as_ref().and_then(Attention::grid);
+            // Cells are shown where their contents come from.
+            let placed = self.meter.as_ref().zip(decision.attention.as_ref());
+            let placed = placed.and_then(|(meter, attention)| meter.placed(attention, &effects));
+            let shown = placed.as_ref().and_then(PlacedAttention::attention);
+            let attention = shown.as_ref().or(decision.attention.as_ref());
+            let effects = placed.as_ref().map_or(&effects, |placed| &placed.effects);
+            let grid = attention.and_then(Attention::grid);
             let image = attended_picture(pixels, grid, &mut scratch);
             let frames = image.height() / pixels.height().max(1);
             let mut attended = vec![];
-            if let Some(attention) = &decision.attention {
+            if let Some(attention) = attention {
                 overlaid = overlay(image, attention);
                 let (width, height) = (image.width(), image.height());
                 attended = match &self.meter {
                     Some(meter) if !effects.is_empty() => {
-                        effect_marks(width, height, attention, &effects, meter.most())
+                        effect_marks(width, height, attention, effects, meter.most())
                     }
                     _ => attention_marks(width, height, attention),
                 };

@@ -127,8 +127,10 @@ impl Explain {
         labels: Labels,
     ) -> ExplainRequest<'a> {
         let Explain { seed, episodes, decisions, untrained, max_steps, workers, ref out, .. } = *self;
-        // Of an agent of the calling program there is no untrained one.
-        let untrained = if matches!(player.tested, Tested::Own(_)) { 0 } else { untrained };
+        // Of an agent of the calling program there is an untrained one only if its weights are known, and it is compared by a claim.
+        let claimed = player.asked.as_ref().is_some_and(|asked| !asked.claims.is_empty());
+        let own = matches!(player.tested, Tested::Own(_));
+        let untrained = if own && (agent.tensors().is_empty() || !claimed) { 0 } else { untrained };
         let sensors = WORLDS.get(&env.spec().id).map_or(&[][..], |world| world.sensors);
         ExplainRequest {
             env,

@@ -68,8 +68,14 @@ impl Analysis for AskedOfFunction {
             (0, None) => "",
             _ => " Weights of claims count by their magnitude.",
         };
+        let untrained = match function.untrained {
+            0 if function.claims > 0 => {
+                " Nothing is compared with untrained networks; module= of a Function names its network."
+            }
+            _ => "",
+        };
         let notes = vec![format!(
-            "A function has no weights, so nothing is compared with untrained ones.{within}{unclaimed} Left out are covered places, whole \
+            "It is a function of the calling program.{within}{unclaimed}{untrained} Left out are covered places, whole \
              episodes with a change in every step, and things taken out of the world; foveate explain tests these of agents of files."
         )];
         Ok(Some(Finding { answers, sentences, notes, ..Finding::new(FunctionAsked { function }) }))

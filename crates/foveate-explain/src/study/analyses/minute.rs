@@ -119,13 +119,15 @@ fn sentence(question: &str, answer: Answer, claim: Option<&str>, words: &Words) 
     use Answer::{No, Undecided, Yes};
     let Words { acts, seen, .. } = words;
     let named = named(claim, words);
+    // "by" or "on"
+    let by = acts.split(' ').next_back().unwrap_or_default();
     let said = match (question, answer) {
         ("moves", Yes) => "what it sees moves its action".into(),
         ("moves", No) => "it does nearly the same whatever it sees, so there is nothing to explain".into(),
         ("moves", Undecided) => "whether anything that it sees moves its action is open".into(),
-        ("path", Yes) => format!("it {acts} {seen} more than its memory"),
-        ("path", No) => format!("it {acts} its memory more than {seen}"),
-        ("path", Undecided) => format!("whether it {acts} {seen} or its memory is open"),
+        ("path", Yes) => format!("it {acts} {seen} more than {by} its memory"),
+        ("path", No) => format!("it {acts} its memory more than {by} {seen}"),
+        ("path", Undecided) => format!("whether it {acts} {seen} or {by} its memory is open"),
         ("right", Yes) => format!("{named} is what it {acts}"),
         ("right", No) => format!("{named} is not what it {acts}: other things move its action more"),
         ("right", Undecided) => format!("whether {named} is what it {acts} is open"),
@@ -405,7 +407,7 @@ mod tests {
             ),
             ("right", Undecided, None, "Whether what it looks at is what it steers by is open."),
             ("right", Yes, Some("Grad-CAM"), "What “Grad-CAM” names is what it steers by."),
-            ("path", No, None, "It steers by its memory more than what it looks at."),
+            ("path", No, None, "It steers by its memory more than by what it looks at."),
             ("moment", No, Some("x"), "What “x” names says no more about the moment than at other moments."),
         ] {
             assert_eq!(sentence(question, answer, claim, &words()), expect);

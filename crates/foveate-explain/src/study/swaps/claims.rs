@@ -1,6 +1,6 @@
 //! Claims that somebody else than the agent makes of what matters.
 
-use foveate_core::ObservationBuf;
+use foveate_core::{Agent, ObservationBuf};
 
 use super::moment::{Moment, in_all_one};
 use super::places::Places;
@@ -14,11 +14,11 @@ pub trait ClaimOfMoments: Sync {
     /// Its name, for people.
     fn name(&self) -> &str;
 
-    /// `[moments]`: the claim at each of these observations.
+    /// `[moments]`: the claim at each of these observations about `agent`, or one of its kind with other weights.
     ///
     /// # Errors
     /// When it cannot be asked, or answers with something else than as many maps.
-    fn at(&self, seen: &[&ObservationBuf]) -> Result<Vec<ClaimMap>, StudyError>;
+    fn at(&self, agent: &dyn Agent, seen: &[&ObservationBuf]) -> Result<Vec<ClaimMap>, StudyError>;
 }
 
 /// How much each part of an observation is said to matter.
@@ -66,6 +66,7 @@ pub(super) fn register(moments: &mut [Vec<Moment>]) -> Result<(), StudyError> {
 /// When a claim fails, or does not fit what is observed.
 pub(super) fn claims_of(
     claims: &[&dyn ClaimOfMoments],
+    agent: &dyn Agent,
     moments: &mut [Vec<Moment>],
     asked: &dyn Fn(usize, usize) -> bool,
 ) -> Result<Vec<Option<String>>, StudyError> {
@@ -89,7 +90,7 @@ pub(super) fn claims_of(
     for claim in claims {
         let name = claim.name();
         let refused = |why: String| StudyError::Refused { why: format!("the claim {name:?} {why}") };
-        let maps = claim.at(&seen)?;
+        let maps = claim.at(agent, &seen)?;
         if maps.len() != all.len() {
             return Err(refused(format!("answered {} moments of {}", maps.len(), all.len())));
         }

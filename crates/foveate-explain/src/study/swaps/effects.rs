@@ -261,8 +261,8 @@ impl Singles {
     }
 }
 
-/// Single effects are measured with more donors until they are as reliable as this.
-const RELIABLE: f64 = 0.8;
+/// Single effects are measured with more donors until they are as reliable as this; less reliable ones do not say what the best order is.
+pub(super) const RELIABLE: f64 = 0.8;
 /// Parts that are tried at each step of the greedy order.
 const TRIED: usize = 8;
 /// Donors with whom they are tried.

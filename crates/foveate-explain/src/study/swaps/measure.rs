@@ -255,7 +255,8 @@ pub(in crate::study) fn measure(
     if plan.claims.is_empty() {
         register(&mut moments)?;
     }
-    let names = claims_of(plan.claims, &mut moments, &|e, i| spread(counts[e], inputs).contains(&i))?;
+    let names =
+        claims_of(plan.claims, plan.agent, &mut moments, &|e, i| spread(counts[e], inputs).contains(&i))?;
     let of_places =
         |number: usize| move |moment: &Moment| moment.place_claims.get(number).cloned().unwrap_or_default();
     let attended =

@@ -1,10 +1,13 @@
 //! How far the action changes without each thing that a decision attends to.
 
 use foveate_core::statistics::quantile;
-use foveate_core::{ActContext, Agent, Env, Observation, ObservationBuf, Opened, PolicyError, RolloutJob};
+use foveate_core::{
+    ActContext, Agent, Attention, Env, Observation, ObservationBuf, Opened, PolicyError, RolloutJob,
+};
 
 use super::moment::Distance;
 use crate::study::StudyError;
+use crate::study::fields::{self, FieldMoment, Fields, PlacedAttention};
 use crate::study::play::{EpisodeStart, policy_error, replay};
 use crate::study::probes::{claim, spread};
 
@@ -27,6 +30,13 @@ struct Sample {
     action: Vec<f64>,
 }
 
+impl Sample {
+    fn for_fields(&self) -> FieldMoment {
+        let Sample { seen, agent, context, .. } = self;
+        FieldMoment { agent: agent.boxed_clone(), context: context.clone(), seen: seen.clone() }
+    }
+}
+
 /// The effect that is drawn strongest: larger ones are rare.
 pub(crate) fn strongest(effects: &[f64]) -> f64 {
     if effects.is_empty() { 1.0 } else { quantile(effects, 0.98).max(1e-4) }
@@ -39,12 +49,14 @@ pub struct EffectMeter {
     donors: Vec<Opened>,
     distance: Distance,
     most: f64,
+    /// Where the contents of cells come from, for soft attention over the cells of a picture.
+    fields: Option<Fields>,
 }
 
 impl EffectMeter {
     /// A meter with the values of these moments.
     pub(super) fn with(donors: Vec<Opened>, distance: Distance) -> EffectMeter {
-        EffectMeter { donors, distance, most: 1.0 }
+        EffectMeter { donors, distance, most: 1.0, fields: None }
     }
 
     /// Plays the beginning of the episode of `seed` in a copy of `env`, up to 200 steps, and takes values and the scale from it; the
@@ -90,7 +102,9 @@ impl EffectMeter {
         }
         let distance = Distance::of(&spec, moments.iter().map(|moment| &moment.action[..]));
         let donors = spread(moments.len(), DONORS).into_iter().map(|i| moments[i].opened.clone()).collect();
-        let mut meter = EffectMeter { donors, distance, most: 1.0 };
+        let of_fields = spread(moments.len(), fields::MOMENTS).into_iter().map(|i| moments[i].for_fields());
+        let fields = Fields::of_moments(of_fields.collect())?;
+        let mut meter = EffectMeter { donors, distance, most: 1.0, fields };
         let mut all = vec![];
         for Sample { step, seen, agent, context, .. } in &moments {
             let measured = meter.measure(seen.as_observation(), &**agent, context);
@@ -108,6 +122,12 @@ impl EffectMeter {
     /// The effect that is drawn strongest, from 0 to 1: larger ones are rare in the episode that the meter was made of.
     pub const fn most(&self) -> f64 {
         self.most
+    }
+
+    /// Soft attention over the cells of a picture, and effects of cells, at the places that the cells' contents come from; `None` for
+    /// other attention.
+    pub fn placed(&self, attention: &Attention<'_>, effects: &[(u32, f64)]) -> Option<PlacedAttention> {
+        self.fields.as_ref()?.placed(attention, effects)
     }
 
     /// The tokens that this decision is said to depend on, the most important first, at most 16; and for each how far the action

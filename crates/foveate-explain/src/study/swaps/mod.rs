@@ -209,7 +209,6 @@ fn find(
             inputs: usize::from(measured.units.is_none()),
             max_steps: Some(steps),
             film: false,
-            claims: &[],
             ..plan
         };
         let measured = measure(&plan, seed, None, scheduler, meter, [others, others + 1]);

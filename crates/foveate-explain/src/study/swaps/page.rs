@@ -162,6 +162,9 @@ fn sentence(report: &SwapReport, line: &VerdictLine) -> String {
     };
     let number = match (&line.number, line.question) {
         (Some(number), "moves") => format!("by {} of its range", number.percent()),
+        (Some(number), "path") if line.answer == Answer::No => {
+            format!("{} of the natural variation more", number.negated().percent())
+        }
         (Some(number), "path") => format!("{} of the natural variation more", number.percent()),
         (Some(number), "untrained") => number.percent(),
         (Some(_), "moment") if line.p.is_none() => line.why.clone(),

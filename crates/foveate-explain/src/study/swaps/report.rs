@@ -6,7 +6,7 @@ use foveate_core::Labels;
 use serde::Serialize;
 
 use super::Swapped;
-use super::effects::{Curves, OfDonor, Paths, Regret};
+use super::effects::{Curves, OfDonor, Paths, RELIABLE, Regret};
 use super::measure::{ClaimSeen, Measured, Measurement};
 use super::verdict::{Answer, Asked, FEWEST_UNTRAINED, FLOOR, Ground, LEVEL, VerdictLine, answers};
 use crate::estimate::{Estimate, Pair, Scale, Tested};
@@ -155,25 +155,28 @@ impl Pick {
     }
 }
 
-/// Single effects less reliable than this do not say what the best order is.
-const RELIABLE: f64 = 0.8;
-
-/// Pairs of an episode and a donor's, of these decisions.
-fn pairs<'m>(
-    episodes: &'m [Vec<Measured>],
-    of: &'m dyn Fn(&Measured, usize) -> Option<[f64; 2]>,
-) -> Vec<Pair> {
+/// Pairs of an episode and a donor's, of these decisions: `of` gives numbers of a decision's donors, each with the donor's index.
+fn pairs(episodes: &[Vec<Measured>], of: &dyn Fn(&Measured) -> Vec<(usize, [f64; 2])>) -> Vec<Pair> {
     let mut all = vec![];
     for (recipient, decisions) in episodes.iter().enumerate() {
         for measured in decisions {
-            for (i, &donor) in measured.donors.iter().enumerate() {
-                if let Some([above, below]) = of(measured, i) {
-                    all.push(Pair { recipient, donor, above, below });
-                }
-            }
+            let pair = |(donor, [above, below]): (usize, [f64; 2])| Pair {
+                recipient,
+                donor: measured.donors[donor],
+                above,
+                below,
+            };
+            all.extend(of(measured).into_iter().map(pair));
         }
     }
     all
+}
+
+/// The same of the paths alone.
+fn pairs_of_paths(episodes: &[Vec<Measured>], of: &dyn Fn(&Paths) -> Option<[f64; 2]>) -> Vec<Pair> {
+    pairs(episodes, &|measured| {
+        measured.paths.iter().enumerate().filter_map(|(donor, paths)| Some((donor, of(paths)?))).collect()
+    })
 }
 
 /// The order of a claim; `None` where none was measured or the action does not vary.
@@ -184,15 +187,10 @@ fn order(measured: &Measurement, pick: Pick, claim: &ClaimSeen) -> Option<Order>
     // Of every donor, something of its mean changes beside something else.
     let ratio_of =
         |scale: Scale, above: &dyn Fn(&OfDonor) -> f64, below: &dyn Fn(&OfDonor, &Paths) -> f64| {
-            let mut all = vec![];
-            for (recipient, decisions) in episodes.iter().enumerate() {
-                for measured in decisions {
-                    for of in pick.of(measured).into_iter().flat_map(|curves| &curves.donors) {
-                        let (donor, paths) = (measured.donors[of.donor], &measured.paths[of.donor]);
-                        all.push(Pair { recipient, donor, above: above(of), below: below(of, paths) });
-                    }
-                }
-            }
+            let all = pairs(episodes, &|measured| {
+                let donors = pick.of(measured).into_iter().flat_map(|curves| &curves.donors);
+                donors.map(|of| (of.donor, [above(of), below(of, &measured.paths[of.donor])])).collect()
+            });
             Tested::of(&all, episodes.len(), scale)
         };
     let ratio = |above: &dyn Fn(&OfDonor) -> f64, below: &dyn Fn(&OfDonor, &Paths) -> f64| {
@@ -263,7 +261,7 @@ struct Shares {
 
 fn shares(episodes: &[Vec<Measured>]) -> Shares {
     let ratio = |scale: Scale, of: &dyn Fn(&Paths) -> Option<[f64; 2]>| {
-        Tested::of(&pairs(episodes, &|measured, i| of(&measured.paths[i])), episodes.len(), scale)
+        Tested::of(&pairs_of_paths(episodes, of), episodes.len(), scale)
     };
     let mean = |of: &dyn Fn(&Paths) -> f64| ratio(Scale::Positive, &|paths| Some([of(paths), 1.0]));
     let share = |of: &dyn Fn(&Paths) -> Option<f64>| {
@@ -288,7 +286,7 @@ fn shares(episodes: &[Vec<Measured>]) -> Shares {
 /// The mean regret of a decision; `None` where actions are not chosen by the largest score.
 fn regret(episodes: &[Vec<Measured>]) -> Option<Regret<Estimate>> {
     let mean = |of: fn(Regret<f64>) -> f64| {
-        let pairs = pairs(episodes, &|measured, i| Some([of(measured.paths[i].regret?), 1.0]));
+        let pairs = pairs_of_paths(episodes, &|paths| Some([of(paths.regret?), 1.0]));
         Some(Tested::of(&pairs, episodes.len(), Scale::Positive)?.estimate)
     };
     Some(Regret {
@@ -565,7 +563,7 @@ fn beside_untrained(own: Option<&Order>, others: &Untrained) -> Asked {
         why += "; more untrained agents would set the limit better";
     }
     let ground = Ground::Known { answer, number: Some(own.above_others), why };
-    Asked { question: "untrained", claim: None, asks, ground }
+    Asked { question: "untrained", claim: own.claim.clone(), asks, ground }
 }
 
 impl Untrained {
