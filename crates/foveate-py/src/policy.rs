@@ -159,7 +159,7 @@ pub(crate) struct Network {
 impl Network {
     fn load(&self, py: Python<'_>, weights: &Arc<[f32]>) -> PyResult<()> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        if !Arc::ptr_eq(&loaded, weights) {
+        if !Arc::ptr_eq(&loaded, weights) && loaded[..] != weights[..] {
             self.set.bind(py).call1((PyArray1::from_slice(py, weights),))?;
             *loaded = Arc::clone(weights);
         }

@@ -206,6 +206,9 @@ class _Weights:
         return [(name, list(shape)) for name, shape in zip(self._own, self._shapes)]
 
     def set(self, flat: npt.NDArray[np.float32]) -> None:
+        if np.array_equal(flat, self.flat):
+            # Which single precision may have rounded.
+            return self.restore()
         ends = np.cumsum([int(np.prod(shape)) for shape in self._shapes])
         self._put([part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), self._shapes)])
 
