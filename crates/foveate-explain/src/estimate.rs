@@ -30,6 +30,7 @@ pub struct Estimate {
 
 impl Estimate {
     /// The same with the other sign.
+    #[must_use]
     pub fn negated(self) -> Estimate {
         Estimate { value: -self.value, interval: self.interval.map(|[low, high]| [-high, -low]) }
     }

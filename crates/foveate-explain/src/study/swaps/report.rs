@@ -155,8 +155,11 @@ impl Pick {
     }
 }
 
-/// Pairs of an episode and a donor's, of these decisions: `of` gives numbers of a decision's donors, each with the donor's index.
-fn pairs(episodes: &[Vec<Measured>], of: &dyn Fn(&Measured) -> Vec<(usize, [f64; 2])>) -> Vec<Pair> {
+/// Two numbers of each donor, by the donor's index.
+type OfDonors = Vec<(usize, [f64; 2])>;
+
+/// Pairs of an episode and a donor's, of these decisions: `of` gives the numbers of a decision's donors.
+fn pairs(episodes: &[Vec<Measured>], of: &dyn Fn(&Measured) -> OfDonors) -> Vec<Pair> {
     let mut all = vec![];
     for (recipient, decisions) in episodes.iter().enumerate() {
         for measured in decisions {
