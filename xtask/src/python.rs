@@ -69,6 +69,24 @@ pub(crate) fn drawing(worlds: &Path) -> Result<()> {
     probe()
 }
 
+/// An interpreter with `PyTorch` and NumPy: Debian's, for the wheels of `PyTorch` bring gigabytes of CUDA.
+///
+/// # Errors
+/// When there is none: the tests that need it then say so.
+pub(crate) fn torch() -> Result<PathBuf> {
+    let python = PathBuf::from("/usr/bin/python3");
+    let probe = || {
+        let mut python = command(&python);
+        python.args(["-c", "import numpy, torch"]).stderr(Stdio::null());
+        run("importing PyTorch", &mut python)
+    };
+    if probe().is_err() {
+        debian::install(&["python3-torch", "python3-numpy"])?;
+        probe()?;
+    }
+    Ok(python)
+}
+
 /// Whether requirements list what the packages in them need.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dependencies {

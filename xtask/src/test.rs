@@ -91,6 +91,10 @@ fn tests() -> Result<()> {
         Ok(folder) => drop(all.env("FOVEATE_MNIST", folder)),
         Err(error) => eprintln!("no MNIST, so the real digits are not tested: {error:#}"),
     }
+    match python::torch() {
+        Ok(python) => drop(all.env("FOVEATE_TORCH_PYTHON", python)),
+        Err(error) => eprintln!("no PyTorch, so modules of agents are not tested: {error:#}"),
+    }
     match python::drawing(&worlds) {
         Ok(()) => drop(all.env("FOVEATE_WORLDS_DRAW", "egl")),
         Err(error) => eprintln!("no OpenGL, so what MuJoCo draws is not tested: {error:#}"),

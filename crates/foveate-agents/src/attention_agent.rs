@@ -7,9 +7,11 @@
 //! positions are divided by the picture's size, not by the largest position. Ties between equally important
 //! patches, which are common on straight road edges, go to the lower index.
 
+mod graph;
+
 use foveate_core::{
-    ActContext, Agent, Decision, Model, Observation, Opened, PatchGrid, Policy, PolicyAgent, PolicyError,
-    Seed, TensorShape, Threads,
+    ActContext, Agent, Decision, EnvSpec, Model, Observation, Opened, PatchGrid, Policy, PolicyAgent,
+    PolicyError, Seed, TensorShape, Threads,
 };
 use foveate_kernels::Level;
 use serde::{Deserialize, Serialize};
@@ -21,8 +23,10 @@ use crate::controller::ControllerConfig;
 use crate::descriptor::{self, AgentConfig, AgentDescriptor, PublishedWeights, PublishedWorld, Sees};
 use crate::layout::Layout;
 use crate::lstm::{LstmController, LstmState};
+use crate::onnx::OnnxModel;
 use crate::params::{Params, forward_params};
 use crate::student::LstmStudent;
+use crate::torch::TorchModule;
 use crate::voting::VotingConfig;
 
 /// Hyper-parameters of an AttentionAgent. The defaults are those of the published CarRacing agent.
@@ -308,6 +312,16 @@ impl AgentConfig for AttentionAgentConfig {
 
     fn model(&self) -> Result<Option<Box<dyn Model>>, PolicyError> {
         Ok(Some(Box::new(LstmStudent::new(self)?)))
+    }
+
+    fn onnx(&self, params: &[f32], spec: &EnvSpec) -> Result<Option<OnnxModel>, PolicyError> {
+        graph::model(self, params, spec).map(Some)
+    }
+
+    fn torch(&self) -> Result<Option<TorchModule>, PolicyError> {
+        let source = include_str!("../../foveate-py/python/foveate/torch/attention_agent.py");
+        let module = TorchModule::new("AttentionAgent", "attention_agent", source, true);
+        crate::bottleneck::graph::module(module, &self.bottleneck()).map(Some)
     }
 }
 

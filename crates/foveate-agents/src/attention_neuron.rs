@@ -15,9 +15,11 @@
 
 pub mod heads;
 mod layers_learner;
+mod picture_graph;
 pub mod picture_student;
 pub mod pictures;
 pub mod student;
+mod vector_graph;
 pub mod vectors;
 
 use foveate_core::{EnvSpec, PolicyError};
@@ -27,6 +29,7 @@ use serde_json::{Value, json};
 use crate::config::bad;
 use crate::descriptor::{self, AgentConfig, AgentDescriptor, PublishedWeights, PublishedWorld, Sees};
 use crate::layout::Layout;
+use crate::torch::TorchModule;
 
 /// What an AttentionNeuron senses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -73,6 +76,12 @@ pub fn queries(rows: usize, columns: usize) -> Vec<f32> {
         }
     }
     table
+}
+
+/// The module of `PyTorch`, of both kinds.
+fn module() -> TorchModule {
+    let source = include_str!("../../foveate-py/python/foveate/torch/attention_neuron.py");
+    TorchModule::new("AttentionNeuron", "attention_neuron", source, true)
 }
 
 /// Reads settings: those of [`vectors`] or of [`pictures`], by `senses`.

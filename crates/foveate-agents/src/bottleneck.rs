@@ -4,6 +4,8 @@
 //! `[π(A c)]_{1:K} V`. Patches are projected to queries and keys, [votes](crate::voting) give their importance, and the
 //! [features](crate::features) of the K selected patches are concatenated in the order of the selection.
 
+pub(crate) mod graph;
+
 use foveate_core::{
     Attention, EnvSpec, Image, Observation, Opened, PatchGrid, Pixels, PolicyError, Seed, Selected,
     TensorShape, Threads, rank_by_importance,

@@ -8,6 +8,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::layout::Layout;
+use crate::onnx::OnnxModel;
+use crate::torch::TorchModule;
 
 /// An agent that can be made by name.
 #[derive(Debug, Clone, Copy)]
@@ -168,6 +170,22 @@ pub trait AgentConfig: Send + Sync {
     /// # Errors
     /// When it could with other settings.
     fn model(&self) -> Result<Option<Box<dyn Model>>, PolicyError> {
+        Ok(None)
+    }
+
+    /// Makes the ONNX model of the agent with these parameters in a world of this shape; `None` for an agent without one.
+    ///
+    /// # Errors
+    /// When it would have one with other settings, or the world shows or takes something else than the agent.
+    fn onnx(&self, _params: &[f32], _spec: &EnvSpec) -> Result<Option<OnnxModel>, PolicyError> {
+        Ok(None)
+    }
+
+    /// The agent's module of `PyTorch`; `None` for an agent without one.
+    ///
+    /// # Errors
+    /// When it would have one with other settings.
+    fn torch(&self) -> Result<Option<TorchModule>, PolicyError> {
         Ok(None)
     }
 }

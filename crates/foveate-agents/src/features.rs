@@ -52,6 +52,11 @@ impl Features {
         self.per_patch
     }
 
+    /// Weights, `[filters, size, size, 3]`, and biases of the convolution; `None` without one.
+    pub(crate) fn conv_weights(&self) -> Option<(&[f32], &[f32])> {
+        self.conv.as_ref().map(|conv| (&conv.weight[..], &conv.bias[..]))
+    }
+
     /// Takes new weights for an evolved convolution; without one, does nothing.
     pub(crate) fn set_conv(&mut self, layer: Linear<'_>) {
         if let Some(conv) = &mut self.conv {

@@ -5,11 +5,12 @@
 //! without, [votes in linear time](crate::voting), learnt weights of the votes, values other than positions, and what
 //! other sensors say beside them. [`hierarchical`] is the paper's policy on two levels.
 
+mod graph;
 pub mod hierarchical;
 
 use foveate_core::{
-    ActContext, Agent, Decision, Model, Observation, Opened, PatchGrid, Policy, PolicyAgent, PolicyError,
-    SENSORS, Seed, TensorShape, Threads,
+    ActContext, Agent, Decision, EnvSpec, Model, Observation, Opened, PatchGrid, Policy, PolicyAgent,
+    PolicyError, SENSORS, Seed, TensorShape, Threads,
 };
 use foveate_kernels::Level;
 use serde::{Deserialize, Serialize};
@@ -22,8 +23,10 @@ use crate::config::{
 use crate::controller::{Controller, ControllerConfig, ControllerState};
 use crate::descriptor::{self, AgentConfig, AgentDescriptor, Init, Sees};
 use crate::gaze_student::GazeStudent;
+use crate::onnx::OnnxModel;
 use crate::params::{Params, forward_params};
 use crate::student::{LstmStudent, highest};
+use crate::torch::TorchModule;
 use crate::voting::{Relu, VotingConfig};
 
 /// Hyper-parameters of an [`ImplicitAttention`]. The defaults are for CarRacing: `ReLU` features, patches as
@@ -399,6 +402,16 @@ impl AgentConfig for ImplicitAttentionConfig {
         let gaze = GazeStudent::new(self.bottleneck(), self.tensors(), self.actions.len())?;
         let student = LstmStudent::of(self.tensors(), self.inputs(), hidden, self.actions.clone());
         Ok(Some(Box::new(student.with_gaze(gaze))))
+    }
+
+    fn onnx(&self, params: &[f32], spec: &EnvSpec) -> Result<Option<OnnxModel>, PolicyError> {
+        graph::model(self, params, spec).map(Some)
+    }
+
+    fn torch(&self) -> Result<Option<TorchModule>, PolicyError> {
+        let source = include_str!("../../foveate-py/python/foveate/torch/iap.py");
+        let module = TorchModule::new("ImplicitAttention", "iap", source, true);
+        bottleneck::graph::module(module, &self.bottleneck()).map(Some)
     }
 }
 

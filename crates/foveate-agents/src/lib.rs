@@ -14,7 +14,7 @@
 //! * [`registry`]: agents by name, behind [`foveate_core::Agent`]; [`descriptor`]: what is said of one.
 //!
 //! Shared parts: the [`bottleneck`] with its [`voting`], the [`ensemble`]s of random features, the [`features`] of a patch,
-//! [`controller`]s such as the [`lstm`], and the [`layout`] of published weights.
+//! [`controller`]s such as the [`lstm`], the [`layout`] of published weights, and the forms of agents in other programs: [`onnx`], [`torch`].
 //!
 //! **Invariant:** no clock, thread, file or environment variable is used here, and `act` does not allocate.
 
@@ -33,6 +33,7 @@ pub mod gaze_student;
 pub mod implicit_attention;
 pub mod layout;
 pub mod lstm;
+pub mod onnx;
 pub mod params;
 mod probabilities;
 pub mod random_actions;
@@ -41,6 +42,7 @@ pub mod relational;
 pub mod s3ta;
 pub mod simple;
 pub mod student;
+pub mod torch;
 pub mod voting;
 
 pub use attention_agent::{AttentionAgent, AttentionAgentConfig, AttentionMemory};

@@ -9,6 +9,7 @@
 //! Where the paper leaves something open, it is a setting, and its default is that of the specification. The paper's
 //! ablations (`attention`) and the residual networks that it compares with (`torso`) are settings, too.
 
+mod graph;
 mod network;
 mod student;
 #[cfg(test)]
@@ -17,7 +18,7 @@ mod tests;
 use std::sync::Arc;
 
 use foveate_core::{
-    ActContext, ActMode, Action, Agent, Attention, Decision, LastStep, Model, Observation, Opened,
+    ActContext, ActMode, Action, Agent, Attention, Decision, EnvSpec, LastStep, Model, Observation, Opened,
     PixelShape, Policy, PolicyAgent, PolicyError, Seed, StudyInputs, TensorShape, Tokens, Turn,
 };
 use foveate_kernels::Level;
@@ -27,8 +28,10 @@ use serde_json::{Value, json};
 
 use crate::config::{ConvolutionLayer, bad, check_params};
 use crate::descriptor::{self, AgentConfig, AgentDescriptor, Init, Sees};
+use crate::onnx::OnnxModel;
 use crate::params::{Params, forward_params, starts};
 use crate::probabilities::probabilities;
+use crate::torch::TorchModule;
 
 use network::{Back, Front, Halves, Nodes};
 pub use student::S3taStudent;
@@ -622,6 +625,16 @@ impl AgentConfig for S3taConfig {
 
     fn model(&self) -> Result<Option<Box<dyn Model>>, PolicyError> {
         Ok(Some(Box::new(S3taStudent::new(self)?)))
+    }
+
+    fn onnx(&self, params: &[f32], spec: &EnvSpec) -> Result<Option<OnnxModel>, PolicyError> {
+        graph::model(self, params, spec).map(Some)
+    }
+
+    fn torch(&self) -> Result<Option<TorchModule>, PolicyError> {
+        let source = include_str!("../../foveate-py/python/foveate/torch/s3ta.py");
+        graph::has_attention(self)?;
+        Ok(Some(TorchModule::new("S3ta", "s3ta", source, false)))
     }
 }
 

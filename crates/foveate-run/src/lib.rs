@@ -19,6 +19,7 @@ mod data_files;
 pub mod error;
 pub mod evaluate;
 pub mod explain;
+pub mod export;
 pub mod failure;
 pub mod fit;
 pub mod folder;

@@ -31,6 +31,12 @@ pub fn worlds_python() -> Option<PathBuf> {
     )
 }
 
+/// The Python with `PyTorch` and NumPy, which `FOVEATE_TORCH_PYTHON` names.
+#[track_caller]
+pub fn torch_python() -> Option<PathBuf> {
+    named("FOVEATE_TORCH_PYTHON", "a Python with PyTorch and NumPy")
+}
+
 /// The folder with MNIST's four files, which `FOVEATE_MNIST` names.
 #[track_caller]
 pub fn mnist() -> Option<PathBuf> {

@@ -26,11 +26,13 @@ use serde_json::{Value, json};
 
 use crate::attention_neuron::heads::{Head, HeadConfig, HeadMemory};
 use crate::attention_neuron::picture_student::PictureStudent;
-use crate::attention_neuron::{Senses, queries};
+use crate::attention_neuron::{Senses, picture_graph, queries};
 use crate::config::{MAX_HIDDEN, MAX_SIDE, Scale, bad, check_actions, check_params, to_units, within};
 use crate::descriptor::{self, AgentConfig, Init, PictureView};
+use crate::onnx::OnnxModel;
 use crate::params::{Params, forward_params};
 use crate::student::LstmStudent;
+use crate::torch::TorchModule;
 
 /// Most pictures of a stack.
 const MAX_FRAMES: usize = 64;
@@ -336,6 +338,14 @@ impl AgentConfig for PictureConfig {
             Box::new(student) as Box<dyn Model>
         });
         Ok(student)
+    }
+
+    fn onnx(&self, params: &[f32], spec: &EnvSpec) -> Result<Option<OnnxModel>, PolicyError> {
+        picture_graph::model(self, params, spec).map(Some)
+    }
+
+    fn torch(&self) -> Result<Option<TorchModule>, PolicyError> {
+        picture_graph::module(self).map(Some)
     }
 }
 

@@ -17,14 +17,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::attention_neuron::student::VectorStudent;
-use crate::attention_neuron::{Senses, queries};
+use crate::attention_neuron::{Senses, queries, vector_graph};
 use crate::config::{
     MAX_HIDDEN, MAX_PARAMS, MAX_SENSORS, Scale, bad, check_actions, check_params, from_units, to_units,
     within,
 };
 use crate::controller::{Controller, ControllerConfig, ControllerState, MAX_LAYERS};
 use crate::descriptor::AgentConfig;
+use crate::onnx::OnnxModel;
 use crate::params::{Params, forward_params};
+use crate::torch::TorchModule;
 
 /// Hyper-parameters of an AttentionNeuron on numbers. The defaults are those of the published CartPole agent.
 ///
@@ -206,6 +208,14 @@ impl AgentConfig for VectorConfig {
 
     fn model(&self) -> Result<Option<Box<dyn Model>>, PolicyError> {
         Ok(Some(Box::new(VectorStudent::new(self.clone())?)))
+    }
+
+    fn onnx(&self, params: &[f32], spec: &EnvSpec) -> Result<Option<OnnxModel>, PolicyError> {
+        vector_graph::model(self, params, spec).map(Some)
+    }
+
+    fn torch(&self) -> Result<Option<TorchModule>, PolicyError> {
+        Ok(Some(super::module()))
     }
 }
 

@@ -5,13 +5,14 @@
 //! logits, and their error is the cross entropy of the expert's choice. With a critic it learns by policy gradients, as a
 //! [`Model`] of a policy.
 
+mod graph;
 mod student;
 
 use std::sync::Arc;
 
 use foveate_core::{
-    ActContext, ActMode, Agent, Attention, Decision, Model, Observation, ObservationSpace, Opened, Policy,
-    PolicyAgent, PolicyError, Rng, Seed, StudyInputs, TensorShape, Tokens,
+    ActContext, ActMode, Agent, Attention, Decision, EnvSpec, Model, Observation, ObservationSpace, Opened,
+    Policy, PolicyAgent, PolicyError, Rng, Seed, StudyInputs, TensorShape, Tokens,
 };
 use foveate_kernels::Level;
 use foveate_learn::Activations;
@@ -20,7 +21,9 @@ use serde_json::{Value, json};
 use super::{AttentionNode, Divisor, Halves, QNetworkConfig, Relational};
 use crate::config::{bad, check_params};
 use crate::descriptor::{self, AgentConfig, AgentDescriptor, Init, Sees};
+use crate::onnx::OnnxModel;
 use crate::params::{Params, forward_params};
+use crate::torch::TorchModule;
 
 pub use student::RelationalStudent;
 
@@ -374,6 +377,15 @@ impl AgentConfig for QNetworkConfig {
 
     fn model(&self) -> Result<Option<Box<dyn Model>>, PolicyError> {
         Ok(Some(Box::new(RelationalStudent::new(self.clone())?)))
+    }
+
+    fn onnx(&self, params: &[f32], spec: &EnvSpec) -> Result<Option<OnnxModel>, PolicyError> {
+        graph::model(self, params, spec).map(Some)
+    }
+
+    fn torch(&self) -> Result<Option<TorchModule>, PolicyError> {
+        let source = include_str!("../../../foveate-py/python/foveate/torch/relational.py");
+        Ok(Some(TorchModule::new("Relational", "relational", source, false)))
     }
 }
 

@@ -7,6 +7,7 @@ mod completions;
 mod doctor;
 mod eval;
 mod explain;
+mod export;
 mod heads;
 mod import;
 mod lab;
@@ -31,6 +32,7 @@ pub(crate) enum Command {
     Stress(stress::Stress),
     Watch(watch::Watch),
     Explain(explain::Explain),
+    Export(export::Export),
     Heads(heads::Heads),
     Replay(replay::Replay),
     Reproduce(reproduce::Reproduce),
@@ -60,6 +62,7 @@ impl Command {
             Command::Stress(command) => command.run(),
             Command::Watch(command) => command.run(),
             Command::Explain(command) => command.run(),
+            Command::Export(command) => command.run(),
             Command::Heads(command) => command.run(),
             Command::Import(command) => command.run(),
             Command::Replay(command) => command.run(),

@@ -7,6 +7,7 @@ mod commands;
 mod common;
 mod digits;
 mod door_key;
+mod export;
 mod files_are_data;
 #[cfg(target_os = "linux")]
 mod full_disk;

@@ -7,6 +7,7 @@
 mod calibrate;
 mod evaluate;
 mod explain;
+mod export;
 mod heads;
 mod reproduce;
 mod stress;
@@ -16,6 +17,7 @@ mod watch;
 pub use calibrate::Calibrate;
 pub use evaluate::Evaluate;
 pub use explain::Explain;
+pub use export::Export;
 pub use heads::Heads;
 pub use reproduce::{MakeCluster, Plan, Planned, Reproduce, ReproduceObserver, Reproduced};
 pub use stress::{Stress, world_of};
