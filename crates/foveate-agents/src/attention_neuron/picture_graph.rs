@@ -8,8 +8,8 @@ use super::queries;
 use crate::bottleneck::graph::{drawn, remember, vote};
 use crate::descriptor::AgentConfig;
 use crate::onnx::{
-    Attribute, Edge, Graph, Numbers, OnnxModel, act, first_largest, give, misfit, one_hot, params, picture,
-    sizes,
+    Attribute, Edge, Graph, OnnxModel, PortNumbers, act, first_largest, give, misfit, one_hot, params,
+    picture, sizes,
 };
 use crate::torch::TorchModule;
 
@@ -33,7 +33,7 @@ pub(super) fn model(config: &PictureConfig, flat: &[f32], spec: &EnvSpec) -> Res
             format!("the last step's next_before; zeros, and a one at {choice}, at the start of an episode")
         }
     };
-    let before = g.input("before", Numbers::F32, &actions, &about);
+    let before = g.input("before", PortNumbers::F32, &actions, &about);
 
     // Patches, `[patches, frames, area]`, from 0 to 1.
     let pixels = g.as_floats(&shown);
@@ -83,7 +83,7 @@ pub(super) fn model(config: &PictureConfig, flat: &[f32], spec: &EnvSpec) -> Res
     let weights = g.softmax(&scores);
     let importance = g.sum(&weights, 0, false);
     let about = "the weights of each patch, added up over the codes, row by row";
-    g.output("attention", Numbers::F32, &sizes(&[patches]), &importance, about);
+    g.output("attention", PortNumbers::F32, &sizes(&[patches]), &importance, about);
     let message = g.matmul(&weights, &value);
     let message = g.op("Relu", &[&message]);
     let mut message = g.normalise(&message, &[1]);

@@ -5,7 +5,7 @@ use foveate_core::{EnvSpec, ObservationSpace, PolicyError, SENSORS};
 use super::queries;
 use super::vectors::{Activation, VectorConfig};
 use crate::descriptor::AgentConfig;
-use crate::onnx::{Graph, Numbers, OnnxModel, act, misfit, params, sizes};
+use crate::onnx::{Graph, OnnxModel, PortNumbers, act, misfit, params, sizes};
 
 /// The graph of an AttentionNeuron on numbers, of any number of sensors.
 pub(super) fn model(config: &VectorConfig, flat: &[f32], spec: &EnvSpec) -> Result<OnnxModel, PolicyError> {
@@ -19,7 +19,7 @@ pub(super) fn model(config: &VectorConfig, flat: &[f32], spec: &EnvSpec) -> Resu
     let name = if matches!(spec.observation, ObservationSpace::Dict(_)) { SENSORS } else { "observation" };
     let about =
         format!("the numbers as the world shows them; this world has {sensors}, and any number is taken");
-    let observation = g.input(name, Numbers::F32, &[any()], &about);
+    let observation = g.input(name, PortNumbers::F32, &[any()], &about);
     let (state, actions) = ([any(), config.key_dim.to_string()], sizes(&[config.actions.len()]));
     let before = g.state("before", &actions);
     let [h, c] = ["h", "c"].map(|name| g.state(name, &state));
@@ -54,7 +54,7 @@ pub(super) fn model(config: &VectorConfig, flat: &[f32], spec: &EnvSpec) -> Resu
     };
     g.output(
         "attention",
-        Numbers::F32,
+        PortNumbers::F32,
         &[config.codes.to_string(), any()],
         &weights,
         "the weight of each sensor for each code",

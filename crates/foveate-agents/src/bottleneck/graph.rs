@@ -6,7 +6,7 @@ use super::{Aggregation, BottleneckConfig, Selection};
 use crate::config::bad;
 use crate::controller::ControllerConfig;
 use crate::features::Features;
-use crate::onnx::{Attribute, Edge, Graph, Numbers, misfit, picture, sizes};
+use crate::onnx::{Attribute, Edge, Graph, PortNumbers, misfit, picture, sizes};
 use crate::torch::TorchModule;
 use crate::voting::{Exponential, Relu, VotingConfig};
 
@@ -33,8 +33,12 @@ pub(crate) fn look(
         if !spec.observation.has_depth() {
             return Err(misfit(spec, &wanted));
         }
-        let depth =
-            graph.input(DEPTH, Numbers::U8, &sizes(&[height, width, 1]), "depth of each pixel, 0 is near");
+        let depth = graph.input(
+            DEPTH,
+            PortNumbers::U8,
+            &sizes(&[height, width, 1]),
+            "depth of each pixel, 0 is near",
+        );
         let depth = graph.as_floats(&depth);
         pixels = graph.concat(&[&rgb, &depth], 2);
     }
@@ -50,13 +54,13 @@ pub(crate) fn look(
     let selected = select(graph, config, grid, &importance);
     graph.output(
         "attention",
-        Numbers::F32,
+        PortNumbers::F32,
         &sizes(&[grid.len()]),
         &importance,
         "the votes for each patch, row by row",
     );
     let about = "the patches that the controller is told about";
-    graph.output("selected", Numbers::I64, &sizes(&[config.top_k]), &selected, about);
+    graph.output("selected", PortNumbers::I64, &sizes(&[config.top_k]), &selected, about);
     let values = features(graph, config, grid, &rgb, &selected);
     Ok(graph.reshape(&values, &[config.outputs()]))
 }

@@ -5,7 +5,7 @@ use foveate_core::{EnvSpec, ObservationSpace, PolicyError, SENSORS};
 use super::{ImplicitAttentionConfig, LastAction};
 use crate::bottleneck::graph::{control, look};
 use crate::descriptor::AgentConfig;
-use crate::onnx::{Graph, Numbers, OnnxModel, act, first_largest, misfit, one_hot, params, sizes};
+use crate::onnx::{Graph, OnnxModel, PortNumbers, act, first_largest, misfit, one_hot, params, sizes};
 
 /// The graph of an IAP agent.
 pub(super) fn model(
@@ -22,7 +22,7 @@ pub(super) fn model(
             return Err(misfit(spec, &format!("{} numbers of sensors beside the picture", config.sensors)));
         }
         let about = "what other sensors say";
-        told.push(graph.input(SENSORS, Numbers::F32, &sizes(&[config.sensors]), about));
+        told.push(graph.input(SENSORS, PortNumbers::F32, &sizes(&[config.sensors]), about));
     }
     let actions = sizes(&[config.actions.len()]);
     if config.last_action != LastAction::None {

@@ -3,7 +3,7 @@
 use foveate_core::PolicyError;
 
 use super::wire::Message;
-use super::{Numbers, OnnxModel, Port};
+use super::{OnnxModel, Port, PortNumbers};
 use crate::config::bad;
 use crate::params::Params;
 
@@ -37,11 +37,11 @@ pub(crate) struct Graph<'a> {
     doubles: bool,
 }
 
-/// The code of double precision in ONNX; it is no [`Numbers`], since no input or output has it.
+/// The code of double precision in ONNX; it is no [`PortNumbers`], since no input or output has it.
 const DOUBLE: i64 = 11;
 
 /// A constant of these little-endian numbers.
-fn tensor(name: &str, shape: &[usize], numbers: Numbers, bytes: impl IntoIterator<Item = u8>) -> Message {
+fn tensor(name: &str, shape: &[usize], numbers: PortNumbers, bytes: impl IntoIterator<Item = u8>) -> Message {
     Message::default()
         .ints(1, shape.iter().map(|&n| n as i64))
         .int(2, numbers.code())
@@ -80,22 +80,22 @@ impl<'a> Graph<'a> {
     }
 
     /// An input of the model; a size is a number, or a name for a size that may be any.
-    pub(crate) fn input(&mut self, name: &str, numbers: Numbers, shape: &[String], about: &str) -> Edge {
+    pub(crate) fn input(&mut self, name: &str, numbers: PortNumbers, shape: &[String], about: &str) -> Edge {
         self.inputs.push(Port { name: name.into(), numbers, shape: shape.to_vec(), about: about.into() });
         let edge = Edge(name.into());
-        if numbers == Numbers::F32 { self.widened(edge) } else { edge }
+        if numbers == PortNumbers::F32 { self.widened(edge) } else { edge }
     }
 
     /// An output of the model.
     pub(crate) fn output(
         &mut self,
         name: &str,
-        numbers: Numbers,
+        numbers: PortNumbers,
         shape: &[String],
         edge: &Edge,
         about: &str,
     ) {
-        let edge = if numbers == Numbers::F32 { &self.as_floats(edge) } else { edge };
+        let edge = if numbers == PortNumbers::F32 { &self.as_floats(edge) } else { edge };
         self.nodes.push(node("Identity", std::slice::from_ref(edge), &[Edge(name.into())], &[]));
         self.outputs.push(Port { name: name.into(), numbers, shape: shape.to_vec(), about: about.into() });
     }
@@ -104,7 +104,7 @@ impl<'a> Graph<'a> {
     pub(crate) fn state(&mut self, name: &str, shape: &[String]) -> Edge {
         self.input(
             name,
-            Numbers::F32,
+            PortNumbers::F32,
             shape,
             &format!("the last step's next_{name}; zeros at the start of an episode"),
         )
@@ -112,7 +112,13 @@ impl<'a> Graph<'a> {
 
     /// What a state is in the next step.
     pub(crate) fn next_state(&mut self, name: &str, shape: &[String], edge: &Edge) {
-        self.output(&format!("next_{name}"), Numbers::F32, shape, edge, &format!("{name} of the next step"));
+        self.output(
+            &format!("next_{name}"),
+            PortNumbers::F32,
+            shape,
+            edge,
+            &format!("{name} of the next step"),
+        );
     }
 
     /// The parameter called `name`.
@@ -124,7 +130,7 @@ impl<'a> Graph<'a> {
             self.constants.push(tensor(
                 name,
                 shape,
-                Numbers::F32,
+                PortNumbers::F32,
                 numbers.iter().flat_map(|x| x.to_le_bytes()),
             ));
             self.used.push(name.into());
@@ -141,7 +147,7 @@ impl<'a> Graph<'a> {
     pub(crate) fn floats(&mut self, shape: &[usize], numbers: impl IntoIterator<Item = f32>) -> Edge {
         let edge = self.edge();
         let bytes = numbers.into_iter().flat_map(f32::to_le_bytes);
-        self.constants.push(tensor(&edge.0, shape, Numbers::F32, bytes));
+        self.constants.push(tensor(&edge.0, shape, PortNumbers::F32, bytes));
         self.widened(edge)
     }
 
@@ -155,7 +161,7 @@ impl<'a> Graph<'a> {
         let numbers: Vec<usize> = numbers.into_iter().collect();
         let edge = self.edge();
         let bytes = numbers.iter().flat_map(|&n| (n as i64).to_le_bytes());
-        self.constants.push(tensor(&edge.0, &[numbers.len()], Numbers::I64, bytes));
+        self.constants.push(tensor(&edge.0, &[numbers.len()], PortNumbers::I64, bytes));
         edge
     }
 
@@ -218,7 +224,7 @@ impl<'a> Graph<'a> {
 
     /// In single precision.
     pub(crate) fn as_floats(&mut self, edge: &Edge) -> Edge {
-        self.op_with("Cast", &[edge], &[("to", Attribute::Int(Numbers::F32.code()))])
+        self.op_with("Cast", &[edge], &[("to", Attribute::Int(PortNumbers::F32.code()))])
     }
 
     pub(crate) fn reshape(&mut self, edge: &Edge, shape: &[usize]) -> Edge {
@@ -251,7 +257,7 @@ impl<'a> Graph<'a> {
     /// Sums over an axis, which is left out, or kept with a size of 1.
     pub(crate) fn sum(&mut self, edge: &Edge, axis: i64, keep: bool) -> Edge {
         let name = self.edge();
-        self.constants.push(tensor(&name.0, &[1], Numbers::I64, axis.to_le_bytes()));
+        self.constants.push(tensor(&name.0, &[1], PortNumbers::I64, axis.to_le_bytes()));
         self.op_with("ReduceSum", &[edge, &name], &[("keepdims", Attribute::Int(keep.into()))])
     }
 

@@ -38,7 +38,7 @@ pub struct Port {
     /// Its name.
     pub name: String,
     /// What its numbers are.
-    pub numbers: Numbers,
+    pub numbers: PortNumbers,
     /// Its sizes; a name stands for a size that may be any.
     pub shape: Vec<String>,
     /// What it is, with its unit.
@@ -47,7 +47,7 @@ pub struct Port {
 
 /// The numbers of an input or an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum Numbers {
+pub enum PortNumbers {
     /// In single precision.
     #[serde(rename = "float32")]
     F32,
@@ -59,22 +59,22 @@ pub enum Numbers {
     I64,
 }
 
-impl Numbers {
+impl PortNumbers {
     /// Its name in NumPy.
     pub const fn name(self) -> &'static str {
         match self {
-            Numbers::F32 => "float32",
-            Numbers::U8 => "uint8",
-            Numbers::I64 => "int64",
+            PortNumbers::F32 => "float32",
+            PortNumbers::U8 => "uint8",
+            PortNumbers::I64 => "int64",
         }
     }
 
     /// Its code in ONNX.
     const fn code(self) -> i64 {
         match self {
-            Numbers::F32 => 1,
-            Numbers::U8 => 2,
-            Numbers::I64 => 7,
+            PortNumbers::F32 => 1,
+            PortNumbers::U8 => 2,
+            PortNumbers::I64 => 7,
         }
     }
 }
@@ -111,7 +111,7 @@ pub(crate) fn picture(
         "[frames, height, width, channels], oldest first"
     };
     let about = format!("the picture as the world shows it, bytes, {layout}");
-    let edge = graph.input(input_name(spec, foveate_core::IMAGE), Numbers::U8, &sizes(shown), &about);
+    let edge = graph.input(input_name(spec, foveate_core::IMAGE), PortNumbers::U8, &sizes(shown), &about);
     Ok((edge, all))
 }
 
@@ -150,14 +150,14 @@ pub(crate) fn give(
         return bad(format!("the agent acts by {len} numbers, the world takes {}", spec.action.len()));
     }
     if !spec.action.is_discrete() {
-        graph.output("action", Numbers::F32, &sizes(&[len]), action, "the action in the world's units");
+        graph.output("action", PortNumbers::F32, &sizes(&[len]), action, "the action in the world's units");
         return Ok(());
     }
-    graph.output("scores", Numbers::F32, &sizes(&[len]), action, "a score for each choice");
+    graph.output("scores", PortNumbers::F32, &sizes(&[len]), action, "a score for each choice");
     let choice = first_largest(graph, action);
     graph.output(
         "choice",
-        Numbers::I64,
+        PortNumbers::I64,
         &[],
         &choice,
         "the choice of the highest score, the first of equal ones",

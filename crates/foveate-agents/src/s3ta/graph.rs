@@ -7,7 +7,7 @@ use super::{Basis, S3taConfig, Source, Torso};
 use crate::config::{ConvolutionLayer, bad};
 use crate::descriptor::AgentConfig;
 use crate::onnx::{
-    Attribute, Edge, Graph, Numbers, OnnxModel, give, misfit, one_hot, params, picture, sizes,
+    Attribute, Edge, Graph, OnnxModel, PortNumbers, give, misfit, one_hot, params, picture, sizes,
 };
 
 /// Checks that it is an agent with attention.
@@ -34,12 +34,12 @@ pub(super) fn model(config: &S3taConfig, flat: &[f32], spec: &EnvSpec) -> Result
     }
     let reward = g.input(
         "reward",
-        Numbers::F32,
+        PortNumbers::F32,
         &sizes(&[1]),
         "the reward of the last step; 0 at the start of an episode",
     );
     let about = "the action of the last step; -1 at the start of an episode";
-    let last = g.input("last_choice", Numbers::I64, &sizes(&[1]), about);
+    let last = g.input("last_choice", PortNumbers::I64, &sizes(&[1]), about);
     let least = g.number(-config.reward_clip as f32);
     let most = g.number(config.reward_clip as f32);
     let reward = g.op("Clip", &[&reward, &least, &most]);
@@ -127,7 +127,7 @@ pub(super) fn model(config: &S3taConfig, flat: &[f32], spec: &EnvSpec) -> Result
     };
     let weights = g.softmax(&scores);
     let about = format!("the weight of each cell for each head; cells row by row, {rows} rows of {columns}");
-    g.output("attention", Numbers::F32, &sizes(&[config.heads, count]), &weights, &about);
+    g.output("attention", PortNumbers::F32, &sizes(&[config.heads, count]), &weights, &about);
     let answers = g.matmul(&weights, &values);
     let features = config.channels - config.keys + basis.channels();
     let mut parts = vec![g.reshape(&answers, &[config.heads * features])];
@@ -145,7 +145,7 @@ pub(super) fn model(config: &S3taConfig, flat: &[f32], spec: &EnvSpec) -> Result
     let x = layers(g, "trunk", usize::from(config.trunk > 0), &h, true);
     let scores = g.linear("policy", &x);
     let value = g.linear("value", &x);
-    g.output("value", Numbers::F32, &sizes(&[1]), &value, "the value of the state");
+    g.output("value", PortNumbers::F32, &sizes(&[1]), &value, "the value of the state");
     give(g, spec, &scores, config.actions)?;
     g.finish(
         "s3ta",

@@ -3,7 +3,7 @@
 use foveate_core::{EnvSpec, ObservationSpace, PolicyError};
 
 use crate::descriptor::AgentConfig;
-use crate::onnx::{Attribute, Edge, Graph, Numbers, OnnxModel, give, params, sizes};
+use crate::onnx::{Attribute, Edge, Graph, OnnxModel, PortNumbers, give, params, sizes};
 use crate::relational::{Divisor, QNetworkConfig, Scores};
 
 /// The graph of a relational agent.
@@ -19,7 +19,7 @@ pub(super) fn model(config: &QNetworkConfig, flat: &[f32], spec: &EnvSpec) -> Re
     let params = params(config.tensors(), flat)?;
     let g = &mut Graph::new(&params);
     let about = "the grid as the world shows it, [row, column, code]";
-    let shown = g.input("observation", Numbers::U8, &sizes(&[rows, columns, channels]), about);
+    let shown = g.input("observation", PortNumbers::U8, &sizes(&[rows, columns, channels]), about);
 
     // 1. Features of every cell, with its place, make queries, keys and values, `[heads, nodes, head_dim]` each.
     let mut x = g.as_floats(&shown);
@@ -88,7 +88,7 @@ pub(super) fn model(config: &QNetworkConfig, flat: &[f32], spec: &EnvSpec) -> Re
     let weights = g.softmax(&scores);
     let about =
         "how much each node attends to each other: heads, nodes that attend, nodes that are attended to";
-    g.output("attention", Numbers::F32, &sizes(&[heads, nodes, nodes]), &weights, about);
+    g.output("attention", PortNumbers::F32, &sizes(&[heads, nodes, nodes]), &weights, about);
     let answers = g.matmul(&weights, &value);
 
     // 3. The largest answer over all nodes values the actions, and the state where there is a critic.
@@ -105,7 +105,7 @@ pub(super) fn model(config: &QNetworkConfig, flat: &[f32], spec: &EnvSpec) -> Re
     }
     if config.critic {
         let value = g.linear("critic", &x);
-        g.output("value", Numbers::F32, &sizes(&[1]), &value, "the value of the state");
+        g.output("value", PortNumbers::F32, &sizes(&[1]), &value, "the value of the state");
     }
     give(g, spec, &values, config.actions)?;
     g.finish(
