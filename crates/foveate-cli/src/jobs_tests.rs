@@ -7,7 +7,7 @@ use std::{env, fs};
 
 use clap::CommandFactory;
 use foveate::WorldSpec;
-use foveate::jobs::{Evaluate, Explain, Heads, Stress, Train, Watch};
+use foveate::jobs::{Evaluate, Explain, Export, Heads, Stress, Train, Watch};
 use serde_json::{Value, to_value};
 
 use crate::Cli;
@@ -26,7 +26,7 @@ struct Job {
     python: &'static [(&'static str, &'static str, &'static str, &'static str)],
 }
 
-fn jobs() -> [Job; 6] {
+fn jobs() -> [Job; 7] {
     let value = |value: Result<Value, serde_json::Error>| value.expect("plain values");
     [
         Job {
@@ -53,6 +53,14 @@ fn jobs() -> [Job; 6] {
             defaults: value(to_value(Explain::default())),
             only_command: &["weights", "image_threads", "json", "more", "compare", "calibrate", "seeds"],
             python: &[],
+        },
+        Job {
+            command: "export",
+            function: Some("export"),
+            source: include_str!("../../foveate/src/jobs/export.rs"),
+            defaults: value(to_value(Export::default())),
+            only_command: &["weights", "image_threads", "json"],
+            python: &[("to", "to", "str = \"onnx\"", "to")],
         },
         Job {
             command: "watch",
@@ -181,7 +189,7 @@ impl Job {
         let (before, rest) = text.split_at(at);
         let (signature, rest) = rest.split_once("    *,\n").expect("keywords");
         // The first keyword that is no field.
-        let others = ["    attention: ", "    reset: ", "    cluster: "];
+        let others = ["    attention: ", "    reset: ", "    cluster: ", "    picture: "];
         let end =
             others.iter().filter_map(|other| rest.find(other)).min().expect("a keyword of Python's own");
         let keywords = fields.iter().fold(String::new(), |text, field| {

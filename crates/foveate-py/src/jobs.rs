@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use foveate::core::{EnvSpec, TensorShape};
-use foveate::jobs::{Calibrate, Evaluate, Explain, Stress, Train, Watch};
+use foveate::jobs::{Calibrate, Evaluate, Explain, Export, Stress, Train, Watch};
 use foveate::run::RunError;
 use foveate::run::cluster::Cluster;
 use foveate::run::explain::{AskedAgent, AskedTwice, ClaimOfMoments};
@@ -299,6 +299,14 @@ pub(crate) fn calibrate(
         })
     })?;
     Ok((as_text(py, &done)?, done.to_string()))
+}
+
+/// An agent as a file or a folder for other programs: what `foveate export --json` prints, as text.
+#[pyfunction]
+pub(crate) fn export(py: Python<'_>, who: &Bound<'_, PyAny>, job: Given<Export>) -> PyResult<String> {
+    let player = Actor::of(py, who, &job.0.world)?.player();
+    let exported = run(py, &[], None, |_, _| job.0.run(&player))?;
+    as_text(py, &exported)
 }
 
 /// A film of an episode in a file: frames, steps, score, whether the world ended it.

@@ -28,8 +28,8 @@ mod _native {
     use super::cluster::RolloutWorker;
     #[pymodule_export]
     use super::jobs::{
-        calibrate, command, compare, compile_model, compile_models_with, evaluate, explain, resume, stress,
-        train, watch,
+        calibrate, command, compare, compile_model, compile_models_with, evaluate, explain, export, resume,
+        stress, train, watch,
     };
     #[pymodule_export]
     use super::strategy::{Strategy, strategies};

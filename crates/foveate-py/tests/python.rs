@@ -15,11 +15,13 @@ fn package() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("package");
     let package = root.join("foveate");
-    fs::create_dir_all(&package).expect("a temporary folder");
-    for file in fs::read_dir(here.join("python/foveate")).expect("the sources").flatten() {
-        let name = file.file_name();
-        if [".py", ".pyi", "py.typed"].iter().any(|end| name.to_string_lossy().ends_with(end)) {
-            fs::copy(file.path(), package.join(name)).expect("writable");
+    for folder in ["", "torch"] {
+        fs::create_dir_all(package.join(folder)).expect("a temporary folder");
+        for file in fs::read_dir(here.join("python/foveate").join(folder)).expect("the sources").flatten() {
+            let name = file.file_name();
+            if [".py", ".pyi", "py.typed"].iter().any(|end| name.to_string_lossy().ends_with(end)) {
+                fs::copy(file.path(), package.join(folder).join(name)).expect("writable");
+            }
         }
     }
     let (built, name) = if cfg!(windows) {

@@ -22,6 +22,7 @@ NOT_RUN = [
     ("docs/cluster.md", "needs Ray and a cluster"),
     ("docs/python.md", "trains for minutes"),
     ("docs/python.md", "needs Stable-Baselines3 and a model"),
+    ("docs/python.md", "needs PyTorch"),
 ]
 SMALL = {
     "evaluate": {"episodes": 2, "max_steps": 10},

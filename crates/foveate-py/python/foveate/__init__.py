@@ -21,15 +21,16 @@ from ._native import __version__
 from .agents import Agent, Attention, load
 from .errors import FoveateError
 from .jobs import (
-    Calibration, Comparison, Evaluation, Film, Function, Report, Run, StressTable, batched, calibration, compare, evaluate, explain,
-    resume, stress, train, watch,
+    Calibration, Comparison, Evaluation, Exported, Film, Function, Report, Run, StressTable, batched, calibration, compare, evaluate,
+    explain, export, resume, stress, train, watch,
 )
 
 envs.register()
 _compiler.register()
 
 __all__ = [
-    "Agent", "Attention", "Calibration", "Comparison", "Evaluation", "Film", "FoveateError", "Function", "Report", "Run", "StressTable",
-    "__version__", "agents", "batched", "calibration", "compare", "envs", "errors", "evaluate", "evolve", "explain", "jobs", "load",
+    "Agent", "Attention", "Calibration", "Comparison", "Evaluation", "Exported", "Film", "FoveateError", "Function", "Report", "Run",
+    "StressTable", "__version__", "agents", "batched", "calibration", "compare", "envs", "errors", "evaluate", "evolve", "explain",
+    "export", "jobs", "load",
     "resume", "stress", "train", "watch",
 ]

@@ -61,8 +61,8 @@ from .envs import request_of
 from .errors import OptionError
 
 __all__ = [
-    "Calibration", "Comparison", "Evaluation", "Film", "Function", "Report", "Run", "StressTable", "batched", "calibration", "compare",
-    "evaluate", "explain", "resume",
+    "Calibration", "Comparison", "Evaluation", "Exported", "Film", "Function", "Report", "Run", "StressTable", "batched",
+    "calibration", "compare", "evaluate", "explain", "export", "resume",
     "stress", "train", "watch",
 ]
 
@@ -816,6 +816,48 @@ def watch(
     finally:
         end()
     return Film(file, *made)
+
+
+@dataclass(frozen=True)
+class Exported:
+    """An agent as a model for other programs."""
+
+    out: Path
+    #: What ``foveate export --json`` prints.
+    details: dict[str, Any]
+
+    def __fspath__(self) -> str:
+        """Its file or folder."""
+        return os.fspath(self.out)
+
+
+@keywords
+def export(
+    who: Who = None,
+    world: str | gymnasium.Env[Any, Any] | None = None,
+    *,
+    to: str = "onnx",
+    out: str | os.PathLike[str] | None = None,
+    picture: str | None = None,
+    variant: Names = None,
+    shifts: Names = None,
+    options: Mapping[str, Any] | None = None,
+    trust: bool = False,
+) -> Exported:
+    """Writes an agent of Foveate as a model for other programs: ``foveate export``.
+
+    Args:
+        who, world: as for `evaluate`.
+        to: ``"onnx"``, a model in one file, or ``"torch"``, a folder with a module of `foveate.torch`, its weights and a README.
+        out: what to create; nothing may be there.
+    """
+    job = {
+        "to": to,
+        "out": _path(out),
+        "world": _described(world, picture, variant, shifts, options, trust),
+    }
+    details = json.loads(_native.export(_who(who, job, None, None), _text(job)))
+    return Exported(Path(details["out"]), details)
 
 
 @dataclass(frozen=True)
