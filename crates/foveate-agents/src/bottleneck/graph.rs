@@ -203,8 +203,8 @@ fn of_length(graph: &mut Graph<'_>, rows: &Edge, length: f64) -> Edge {
 
 /// The indices of the selected patches, in their order.
 fn select(graph: &mut Graph<'_>, config: &BottleneckConfig, grid: PatchGrid, importance: &Edge) -> Edge {
-    let k = graph.ints([config.top_k]);
     let best = |graph: &mut Graph<'_>, of: &Edge, largest: i64| -> [Edge; 2] {
+        let k = graph.ints([config.top_k]);
         graph.ops("TopK", &[of, &k], &[("axis", Attribute::Int(0)), ("largest", Attribute::Int(largest))])
     };
     match config.selection {
