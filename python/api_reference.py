@@ -12,6 +12,7 @@ from pathlib import Path
 MODULES = {
     "agents": "Agents",
     "jobs": "What the commands do",
+    "claims": "Claims of torch models",
     "envs": "Worlds for Gymnasium",
     "evolve": "Evolution strategies",
     "ray": "Clusters",

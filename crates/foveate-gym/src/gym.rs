@@ -57,7 +57,7 @@ impl Gym {
     /// When there is no Python, a package is missing or too old, the environment does not exist, or it cannot
     /// be made.
     pub fn new(settings: Settings, notice: Notice) -> Result<Arc<Self>, GymError> {
-        let python = find_python()?.path;
+        let python = if settings.hosted.is_some() { PathBuf::new() } else { find_python()?.path };
         let id = settings.name();
         let mut begun = Process::host(&python, &settings);
         for _ in 1..MAX_STARTS {
@@ -113,7 +113,7 @@ impl Gym {
 
     /// Process groups of the idle workers, for tests that kill them.
     pub fn idle_workers(&self) -> Vec<u32> {
-        self.lock().iter().map(Process::id).collect()
+        self.lock().iter().filter_map(Process::id).collect()
     }
 
     /// Returns an idle worker, or starts a new one.

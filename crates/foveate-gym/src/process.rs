@@ -24,12 +24,14 @@ use serde_json::{Value, json};
 
 use crate::error::GymError;
 use crate::hello::Hello;
+use crate::hosted::HostedHandle;
 use crate::settings::Settings;
 use crate::sweep;
 
 /// Version of the socket protocol; the worker has the same number.
 pub(crate) const PROTOCOL: u32 = 1;
 const BOOT: &str = include_str!("worker/boot.py");
+/// The program of a worker.
 const WORKER: &str = concat!(include_str!("worker/keeper.py"), include_str!("worker/worker.py"));
 /// Longest answer accepted: a rendered picture of 4096 × 4096 pixels.
 const MAX_ANSWER: usize = 64 << 20;
@@ -119,10 +121,8 @@ pub(crate) struct Process {
     memory: File,
     /// The end of the worker's output, which its keeper writes.
     log: File,
-    /// The keeper.
-    child: Child,
-    /// The worker's folder for temporary files.
-    folder: PathBuf,
+    /// `None` for a thread of this process.
+    keeper: Option<Keeper>,
     timeout: Cell<Duration>,
     /// The worker did not answer in time, so it would not close its environment either.
     hung: Cell<bool>,
@@ -130,6 +130,13 @@ pub(crate) struct Process {
     pub(crate) heavy: bool,
     resets: u64,
     cpu_seconds: f64,
+}
+
+/// The process that keeps a worker.
+struct Keeper {
+    child: Child,
+    /// The worker's folder for temporary files.
+    folder: PathBuf,
 }
 
 /// The time limit of a step holds for each of several steps in one request, but a hung worker is found after so many at most.
@@ -289,20 +296,41 @@ impl Process {
         }
         let child =
             command.spawn().map_err(|source| GymError::Start { python: python.to_owned(), source })?;
+        Ok(Process::with(control, memory, log, Some(Keeper { child, folder })))
+    }
+
+    fn with(control: UnixStream, memory: File, log: File, keeper: Option<Keeper>) -> Self {
         LIVE.fetch_add(1, Ordering::Relaxed);
-        Ok(Process {
+        Process {
             control,
             spin: Spin::default(),
             memory,
             log,
-            child,
-            folder,
+            keeper,
             timeout: Cell::new(Duration::ZERO),
             hung: Cell::new(false),
             heavy: false,
             resets: 0,
             cpu_seconds: 0.0,
-        })
+        }
+    }
+
+    /// A thread of this process that `hosted` starts, and its first answer to `job`.
+    fn in_this_process(
+        hosted: &HostedHandle,
+        job: &Value,
+        timeout: Duration,
+    ) -> Result<(Self, Value), NoStart> {
+        let connect = |source| NoStart::Error(GymError::Connect { source });
+        let (control, theirs) = UnixStream::pair().map_err(connect)?;
+        let memory = nameless("foveate-observation").map_err(connect)?;
+        let log = nameless("foveate-log").map_err(connect)?;
+        let also = memory.try_clone().map_err(connect)?;
+        let begun = hosted.host().serve(OwnedFd::from(theirs), OwnedFd::from(also));
+        begun.map_err(|why| NoStart::Trouble(Trouble::NoProcess(why)))?;
+        let mut process = Process::with(control, memory, log, None);
+        let answer = process.first_words(job, timeout).map_err(NoStart::Trouble)?;
+        Ok((process, answer))
     }
 
     /// Starts a worker with these environment variables and sends it `job`; returns its first answer, an
@@ -337,13 +365,19 @@ impl Process {
             path,
             exact_actions,
             program,
+            hosted,
         } = settings;
+        // A thread uses no memory of its own.
+        let memory = if hosted.is_some() { &(1 << 40) } else { memory };
         let job = json!({
             "protocol": PROTOCOL, "job": "host", "id": id, "args": args, "render": true, "image": image, "drawn": drawn,
             "wrapper": wrapper, "path": path, "exact_actions": exact_actions, "megabytes": memory, "most_bytes": MAX_OBSERVATION,
             "more": program.map(|program| program.source),
         });
-        let (process, answer) = Process::begin(python, &job, &[], *start_timeout)?;
+        let (process, answer) = match hosted {
+            Some(hosted) => Process::in_this_process(hosted, &job, *start_timeout)?,
+            None => Process::begin(python, &job, &[], *start_timeout)?,
+        };
         let name = settings.name();
         let hello: Hello = granted(&name, answer).map_err(NoStart::Error)?;
         hello.check(&name).map_err(NoStart::Error)?;
@@ -408,8 +442,11 @@ impl Process {
         self.hear_all(length)
     }
 
-    /// Requests the CPU time that the worker has used, for [`worker_cpu`].
+    /// Requests the CPU time that the worker process has used, for [`worker_cpu`].
     pub(crate) fn tell_time(&mut self) -> Result<(), Trouble> {
+        if self.keeper.is_none() {
+            return Ok(());
+        }
         self.wait_up_to(Duration::from_secs(5))?;
         let (_, _, seconds) = self.ask(&plain_request(b'T'))?;
         self.account(seconds);
@@ -524,9 +561,9 @@ impl Process {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// The keeper's process id, which is also the group's.
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
+    /// The keeper's process id, which is also the group's; `None` of a thread.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.keeper.as_ref().map(|keeper| keeper.child.id())
     }
 }
 
@@ -538,7 +575,7 @@ impl Process {
     /// Lets the worker close its environment and end, without waiting for it.
     pub(crate) fn hang_up(&self) {
         if self.hung.get()
-            && let Some(keeper) = Pid::from_raw(self.child.id() as i32)
+            && let Some(keeper) = self.id().and_then(|id| Pid::from_raw(id as i32))
         {
             // The environment would not close: the keeper ends the worker at once.
             let _ = kill_process(keeper, Signal::USR1);
@@ -553,19 +590,21 @@ impl Drop for Process {
     fn drop(&mut self) {
         LIVE.fetch_sub(1, Ordering::Relaxed);
         self.hang_up();
+        // A thread ends by itself: nobody waits for it, since it may need the interpreter that the caller holds.
+        let Some(Keeper { child, folder }) = &mut self.keeper else { return };
         for _ in 0..KEEPER_MS {
-            match self.child.try_wait() {
+            match child.try_wait() {
                 Ok(None) => std::thread::sleep(Duration::from_millis(1)),
                 _ => break,
             }
         }
         // Kills remaining processes of the group, and the keeper if it hangs; both are rare.
-        if let Some(group) = Pid::from_raw(self.child.id() as i32) {
+        if let Some(group) = Pid::from_raw(child.id() as i32) {
             let _ = kill_process_group(group, Signal::KILL);
         }
-        let _ = self.child.wait();
+        let _ = child.wait();
         // Does nothing unless the keeper was killed.
-        sweep::folder(&self.folder);
+        sweep::folder(folder);
     }
 }
 

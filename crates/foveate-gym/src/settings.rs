@@ -8,6 +8,7 @@ use foveate_core::near::hint;
 use serde_json::Value;
 
 use crate::error::GymError;
+use crate::hosted::HostedHandle;
 
 /// Options by name: description and default.
 pub const OPTIONS: [(&str, &str); 8] = [
@@ -63,6 +64,8 @@ pub struct Settings {
     pub exact_actions: bool,
     /// Program that a worker runs before it makes the environment.
     pub program: Option<Program>,
+    /// An environment of this program, which threads of its own serve in place of worker processes.
+    pub hosted: Option<HostedHandle>,
 }
 
 impl Settings {
@@ -80,6 +83,7 @@ impl Settings {
             path: None,
             exact_actions: false,
             program: None,
+            hosted: None,
         }
     }
 
@@ -193,6 +197,7 @@ mod tests {
             path: Some("/toys".into()),
             exact_actions: true,
             program: None,
+            hosted: None,
         };
         assert_eq!(settings, expect);
         assert_eq!(parse(&[]).expect("fine"), Settings::new("X-v0"));

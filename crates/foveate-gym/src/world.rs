@@ -186,6 +186,11 @@ impl GymWorld {
             if final_ {
                 self.gym.give_up(trouble.story());
                 let why = match trouble {
+                    Trouble::Gone(_) | Trouble::Hung(_) | Trouble::Raised(_)
+                        if self.gym.settings().hosted.is_some() =>
+                    {
+                        format!("{trouble}, {place}, again with a new copy")
+                    }
                     Trouble::Gone(_) | Trouble::Hung(_) | Trouble::Raised(_) => {
                         format!(
                             "{trouble}, {place}, again with a new worker; {} looks for the cause",

@@ -8,6 +8,7 @@ mod arrays;
 mod cluster;
 mod errors;
 mod given;
+mod hosted;
 mod jobs;
 mod policy;
 mod strategy;
@@ -26,6 +27,8 @@ mod _native {
     use super::agent::Agent;
     #[pymodule_export]
     use super::cluster::RolloutWorker;
+    #[pymodule_export]
+    use super::hosted::HostedWorld;
     #[pymodule_export]
     use super::jobs::{
         calibrate, command, compare, compile_model, compile_models_with, evaluate, explain, export, resume,

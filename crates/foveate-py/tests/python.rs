@@ -10,20 +10,25 @@ use std::{env, fs};
 use foveate::core::Seed;
 use foveate::evolve::{STRATEGIES, StrategyConfig, make};
 
+/// Copies Python's sources, also those in folders.
+fn copy_sources(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a temporary folder");
+    for file in fs::read_dir(from).expect("the sources").flatten() {
+        let name = file.file_name();
+        if file.path().is_dir() {
+            copy_sources(&file.path(), &to.join(name));
+        } else if [".py", ".pyi", "py.typed"].iter().any(|end| name.to_string_lossy().ends_with(end)) {
+            fs::copy(file.path(), to.join(name)).expect("writable");
+        }
+    }
+}
+
 /// A folder to import `foveate` from.
 fn package() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("package");
     let package = root.join("foveate");
-    for folder in ["", "torch"] {
-        fs::create_dir_all(package.join(folder)).expect("a temporary folder");
-        for file in fs::read_dir(here.join("python/foveate").join(folder)).expect("the sources").flatten() {
-            let name = file.file_name();
-            if [".py", ".pyi", "py.typed"].iter().any(|end| name.to_string_lossy().ends_with(end)) {
-                fs::copy(file.path(), package.join(folder).join(name)).expect("writable");
-            }
-        }
-    }
+    copy_sources(&here.join("python/foveate"), &package);
     let (built, name) = if cfg!(windows) {
         ("foveate_native.dll", "_native.pyd")
     } else if cfg!(target_os = "macos") {

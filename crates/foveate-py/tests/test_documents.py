@@ -19,6 +19,7 @@ BLOCK = re.compile(r"(?:^<!-- not run: (?P<why>[^\n]+) -->\n+)?^```python\n(?P<c
 SIGNATURES = "docs/python-api.md"
 #: All blocks that do not run, by document and reason.
 NOT_RUN = [
+    ("README.md", "needs a model"),
     ("docs/cluster.md", "needs Ray and a cluster"),
     ("docs/python.md", "trains for minutes"),
     ("docs/python.md", "needs Stable-Baselines3 and a model"),

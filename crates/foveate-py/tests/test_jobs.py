@@ -324,8 +324,12 @@ def test_a_world_may_be_given_as_an_environment():
         assert list(report.lengths) == [40 if world is made else 50]
     with pytest.raises(foveate.FoveateError, match="picture"):
         foveate.evaluate(policy, made, picture="exact")
-    with pytest.raises(foveate.FoveateError, match="GrayscaleObservation"):
-        foveate.evaluate(policy, gymnasium.wrappers.GrayscaleObservation(made))
+    # With a wrapper of Python's it is stepped as it is.
+    seen = []
+    grey = foveate.evaluate(lambda shown: seen.append(shown) or policy(shown), gymnasium.wrappers.GrayscaleObservation(made), episodes=1, max_steps=3)
+    assert list(grey.lengths) == [3] and seen[0].ndim == 2
+    with pytest.raises(foveate.FoveateError, match="by its name, not a GrayscaleObservation"):
+        foveate.load("car-racing", gymnasium.wrappers.GrayscaleObservation(made))
     with pytest.raises(TypeError, match="pictur"):
         foveate.evaluate(policy, "car-racing", pictur="fast")
 

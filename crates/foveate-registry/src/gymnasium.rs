@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use foveate_core::hint::Setting;
 use foveate_core::{Env, EnvError, near};
 use foveate_envs::registry::{Choice, EnvRequest, Family, WorldDescriptor, WorldError};
-use foveate_gym::{Gym, GymError, GymWorld, OPTIONS, PREFIX, Settings};
+use foveate_gym::{Gym, GymError, GymWorld, OPTIONS, PREFIX, Settings, hosted};
 
-pub use foveate_gym::runs_in;
+pub use foveate_gym::{Host, HostedName, host, runs_in};
 
 /// Name of the picture that an environment returns as its observation.
 pub const PICTURE: &str = "world";
@@ -79,7 +79,8 @@ fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
         .into());
     }
     let options = request.options.iter().map(|(name, value)| (&**name, &**value));
-    let settings = Settings::parse(id, options).map_err(WorldError::source_of)?;
+    let settings =
+        Settings { hosted: hosted(id), ..Settings::parse(id, options).map_err(WorldError::source_of)? };
     let drawn = request.picture.as_deref() == Some(RENDER);
     let gym = start(Settings { drawn, ..settings }).map_err(WorldError::source_of)?;
     Ok(Box::new(GymWorld::new(gym)))
@@ -96,6 +97,9 @@ pub(crate) fn start(settings: Settings) -> Result<Arc<Gym>, GymError> {
     }
     let notice = |text: &str| tell(&format!("note: {text}"));
     let gym = Gym::new(settings, Arc::new(notice)).map_err(with_traceback)?;
+    if let Some(hosted) = &gym.settings().hosted {
+        hosted.keep(&gym);
+    }
     running.push(Arc::downgrade(&gym));
     Ok(gym)
 }

@@ -5,6 +5,9 @@ and none is sent before the last was answered. Observations go to a memory file 
 all else goes through the socket. What the environment prints goes to the keeper, which writes the end of it to
 descriptor 2, a log that the parent keeps. When the parent hangs up, the environment is closed.
 
+A program that Python runs can host its own environments, too: each copy in a thread, which runs this text under another name
+and calls `serve_here`.
+
 Needs Python 3.8, gymnasium 0.29 and numpy, nothing else.
 """
 
@@ -25,6 +28,8 @@ import tempfile
 import traceback
 
 PROTOCOL = 1
+# True in a thread of somebody else's program, whose processes, memory and times are none of ours.
+HERE = __name__ != "foveate_worker"
 OLDEST_PYTHON = (3, 8)
 OLDEST_GYMNASIUM = (0, 29)
 # Status, flags, nothing, bytes that follow (after steps: how many were made), a number.
@@ -254,6 +259,8 @@ class Eyes:
         self.spaces, self.np, self.wanted = gymnasium.spaces, numpy, wanted
         self.size = drawn  # width, height
         self.frames, self.channels = 1, 3
+        # Of each picture in the observation its left edge in the one that is shown, and its width and height.
+        self.regions = []
         self.copies = []
         self.parts = [["render()", "picture", "%d x %d, rgb" % drawn]] if drawn else []
         self.left_out = []
@@ -286,11 +293,21 @@ class Eyes:
                 self.depth = (title, find, space, looks[0], looks[1])
             elif looks and self.size is None and self.wanted in (None, title):
                 self.size = looks[0]
-                self.frames = space.shape[0] if looks[1].endswith("stack") else 1
+                self.frames = 1
+                if looks[1].endswith("stack"):
+                    self.frames = space.shape[2] if looks[1].endswith("last stack") else space.shape[0]
                 self.channels = 1 if "grey" in looks[1] else 3
+                self.regions.append((0,) + looks[0])
                 self.copies.append(("picture", find, space, looks[1]))
                 words = "%d x %d, %s" % (looks[0] + (looks[1],))
                 self.parts.append([title, "picture", words + (" of %d" % self.frames if self.frames > 1 else "")])
+            elif looks and self.wanted is None and HERE and self.beside(looks):
+                # Several cameras, side by side: the program's own policy sees them all.
+                (width, height), layout = looks
+                self.regions.append((self.size[0], width, height))
+                self.size = (self.size[0] + width, max(self.size[1], height))
+                self.copies.append(("picture", find, space, layout))
+                self.parts.append([title, "picture", "%d x %d, %s" % (width, height, layout)])
             elif looks and self.size is not None and not self.wanted == title:
                 self.left_out.append([title, "a second picture"])
             elif looks:
@@ -309,6 +326,11 @@ class Eyes:
         else:
             self.left_out.append([title, type(space).__name__])
 
+    def beside(self, looks):
+        """Whether another picture fits beside those that are shown."""
+        one = self.regions and self.frames == 1 and not looks[1].endswith("stack")
+        return one and self.channels == (1 if "grey" in looks[1] else 3)
+
     def add(self, title, find, space, kind, count, words):
         self.copies.append((kind, find, space, (self.numbers, count)))
         self.parts.append([title, "numbers", words])
@@ -322,18 +344,23 @@ class Eyes:
             prefix = ""
         elif space.dtype.kind == "f" and np.all(space.low == 0) and np.all(space.high == 1):
             prefix = "unit "
+        elif HERE and space.dtype.kind == "f" and same(space.low) and same(space.high) and space.low.min() < space.high.max():
+            prefix = "unit "
         else:
             return None
         if len(shape) == 2:
             size, layout = (shape[1], shape[0]), "grey"
+        elif HERE and len(shape) == 3 and 3 < shape[2] <= MOST_FRAMES and shape[0] >= 16:
+            # The program's own policy sees what it was trained on: nothing of it may be left out, as alpha would be.
+            size, layout = (shape[1], shape[0]), "grey last stack"
         elif len(shape) == 3 and shape[2] in (1, 3, 4):
             size, layout = (shape[1], shape[0]), {1: "grey", 3: "rgb", 4: "rgba"}[shape[2]]
         elif len(shape) == 3 and shape[0] in (1, 3):
             size, layout = (shape[2], shape[1]), {1: "grey first", 3: "rgb first"}[shape[0]]
-        elif not prefix and len(shape) == 3 and shape[0] <= MOST_FRAMES:
+        elif (HERE or not prefix) and len(shape) == 3 and shape[0] <= MOST_FRAMES:
             # The last pictures, the oldest first, as Gymnasium's FrameStackObservation gives them.
             size, layout = (shape[2], shape[1]), "grey stack"
-        elif not prefix and len(shape) == 4 and shape[0] <= MOST_FRAMES and shape[3] in (1, 3):
+        elif (HERE or not prefix) and len(shape) == 4 and shape[0] <= MOST_FRAMES and shape[3] in (1, 3):
             size, layout = (shape[2], shape[1]), {1: "grey stack", 3: "rgb stack"}[shape[3]]
         else:
             return None
@@ -354,18 +381,22 @@ class Eyes:
         self.map = mmap.mmap(memory, total)
         numbers = np.frombuffer(self.map, "<f4", self.numbers, at)
         writers = []
+        regions = iter(self.regions)
         for kind, find, space, what in self.copies:
             if kind == "picture":
                 width, height = self.size
                 shape = (self.frames, height, width, self.channels)
                 target = np.frombuffer(self.map, np.uint8, width * height * shape[0] * shape[3]).reshape(shape)
                 target = target if what.endswith("stack") else target[0]
-                writers.append((find, picture_writer(np, space.shape, what, target)))
+                if len(self.regions) > 1:
+                    left, across, down = next(regions)
+                    target = target[:down, left : left + across]
+                writers.append((find, picture_writer(np, space, what, target)))
             elif kind == "depth":
                 width, height = self.size
                 target = np.frombuffer(self.map, np.uint8, width * height, width * height * self.frames * self.channels)
                 target = target.reshape(height, width, 1)
-                writers.append((find, picture_writer(np, space.shape, what, target)))
+                writers.append((find, picture_writer(np, space, what, target)))
             else:
                 target = numbers[what[0] : what[0] + what[1]]
                 writers.append((find, numbers_writer(np, kind, space, target)))
@@ -379,8 +410,16 @@ class Eyes:
         return write_all
 
 
-def picture_writer(np, shape, layout, target):
+def same(bounds):
+    """Whether all bounds are one finite number."""
+    first = float(bounds.flat[0])
+    return abs(first) < 1e30 and bool((bounds == first).all())
+
+
+def picture_writer(np, space, layout, target):
+    shape = space.shape
     unit, layout = layout.startswith("unit "), layout.replace("unit ", "")
+    low, high = (float(space.low.flat[0]), float(space.high.flat[0])) if unit else (0.0, 1.0)
     copyto, ndarray, uint8 = np.copyto, np.ndarray, np.dtype(np.uint8)
 
     def arranged(picture):
@@ -389,7 +428,9 @@ def picture_writer(np, shape, layout, target):
         if picture.dtype.kind == "f" and not np.isfinite(picture).all():
             raise Refusal("the picture in its observation has a NaN or an infinity; correct the environment")
         if unit:
-            picture = np.rint(np.clip(picture, 0.0, 1.0) * 255.0)
+            picture = np.rint((np.clip(picture, low, high) - low) * (255.0 / (high - low)))
+        if layout.endswith("last stack"):
+            picture = picture.transpose(2, 0, 1)
         if layout.endswith(" first"):
             picture = picture.transpose(1, 2, 0)
         if picture.ndim < target.ndim:
@@ -539,6 +580,8 @@ def plain(value, depth=0):
 
 def megabytes():
     """Memory of this process."""
+    if HERE:
+        return 0.0
     try:
         return int(os.pread(STATM, 100, 0).split()[1]) * resource.getpagesize() / 1e6
     except OSError:
@@ -548,6 +591,8 @@ def megabytes():
 
 def seconds():
     """CPU time of this process and of the programs that it started and waited for."""
+    if HERE:
+        return 0.0
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 
@@ -597,15 +642,20 @@ def described(value):
 
 
 class Host:
-    """The environment and the parent's requests to it."""
+    """The environment and the parent's requests to it. `made` is the environment, if the caller has made it; `renew` makes it again
+    for every further episode, where a reset does not begin it anew."""
 
-    def __init__(self, control, memory, request):
+    def __init__(self, control, memory, request, made=None, renew=None):
         self.control, self.memory = control, memory
+        self.renew, self.played = renew, False
         if request.get("path"):
             sys.path.insert(0, os.path.abspath(request["path"]))
         gymnasium, numpy = toolbox()
         self.np = numpy
-        self.env = make(gymnasium, request["id"], request["args"], request["render"], request.get("wrapper"))
+        if made is None:
+            self.env = make(gymnasium, request["id"], request["args"], request["render"], request.get("wrapper"))
+        else:
+            self.env = wrapped(gymnasium, made, request.get("wrapper"))
         space = self.env.observation_space
         drawn = None
         if request.get("drawn"):
@@ -623,7 +673,7 @@ class Host:
         # Our own environments may know a faster way than so many steps; wrappers around them have no part in it.
         self.repeat = getattr(self.env.unwrapped, "foveate_repeat", None) if request.get("more") else None
         self.info = {}
-        spec, metadata = self.env.spec, getattr(self.env, "metadata", None) or {}
+        spec, metadata = getattr(self.env, "spec", None), getattr(self.env, "metadata", None) or {}
         picture, numbers = self.eyes.bytes()
         if picture + numbers > request["most_bytes"]:
             raise Refusal("its observation is %d bytes; at most %d are possible" % (picture + numbers, request["most_bytes"]))
@@ -660,12 +710,16 @@ class Host:
         }
 
     def reset(self, seed):
+        if self.renew is not None and self.played:
+            self.env = self.renew()
+        self.played = True
         # For environments that draw from the common generators instead of their own.
         random.seed(seed)
         self.np.random.seed(seed % 2**32)
         observation, self.info = self.env.reset(seed=seed)
         self.write(observation)
-        gc.freeze()
+        if not HERE:
+            gc.freeze()
 
     def draw(self):
         """A picture for people, `[height, width, 3]`."""
@@ -772,6 +826,7 @@ class Host:
                 number = 0.0
                 if request[0] == 82:  # R: reset
                     self.reset(struct.unpack_from("<Q", request, 8)[0])
+                    env, step = self.env, self.env.step
                     number = seconds()
                     if megabytes() > self.limit:
                         flags = HEAVY
@@ -800,6 +855,8 @@ class Host:
                 text = str(error).encode()
                 sendall(pack(REFUSED, 0, 0, len(text), 0.0) + text)
             except BaseException as error:  # also of an environment that wants to leave
+                if HERE:
+                    errors.append(error)
                 text = story(error).encode()
                 sendall(pack(RAISED, 0, 0, len(text), 0.0) + text)
 
@@ -824,19 +881,31 @@ def main():
     import faulthandler
 
     faulthandler.enable()
-    request = json.loads(read(struct.unpack("<I", read(4))[0]).decode())
-    try:
+
+    def begun(request):
         if request["protocol"] != PROTOCOL:
             raise Refusal("it speaks protocol %d, Foveate %d" % (PROTOCOL, request["protocol"]))
         if request.get("more"):
             exec(compile(request["more"], "<foveate worker>", "exec"), globals())
-        host = JOBS[request["job"]](control, memory, request)
+        return JOBS[request["job"]](control, memory, request)
+
+    serve(begun)
+    close_all()
+
+
+def serve(begun):
+    """Reads the job, begins it and serves until the parent hangs up."""
+    request = json.loads(read(struct.unpack("<I", read(4))[0]).decode())
+    try:
+        host = begun(request)
         answer = dict(host.hello, fine=True)
     except Refusal as error:
         answer = {"fine": False, "why": str(error), "story": ""}
     except SyntaxError as error:
         answer = {"fine": False, "why": "%s: %s" % (sys.executable, one_line(error)), "story": ""}
     except BaseException as error:
+        if HERE:
+            errors.append(error)
         text = story(error)
         answer = {"fine": False, "why": text.strip().splitlines()[-1], "story": text}
     try:
@@ -845,7 +914,19 @@ def main():
             host.serve()
     except OSError:
         pass  # the parent is gone
-    close_all()
+
+
+def serve_here(copy, renew, memory, seen):
+    """Serves what `copy` makes in the program that this thread belongs to, see `Host`; `seen` is called with what translates its
+    observations and actions."""
+
+    def begun(request):
+        made = copy()
+        host = Host(control, memory, request, made, renew())
+        seen(host.eyes, host.hands)
+        return host
+
+    serve(begun)
 
 
 def send(message):
@@ -855,4 +936,5 @@ def send(message):
 
 
 JOBS = {"host": Host}
-main()
+if not HERE:
+    main()

@@ -16,7 +16,7 @@ Agents and what the commands do::
 
 from __future__ import annotations
 
-from . import _compiler, agents, envs, errors, evolve, jobs
+from . import _compiler, agents, claims, envs, errors, evolve, jobs
 from ._native import __version__
 from .agents import Agent, Attention, load
 from .errors import FoveateError
@@ -30,7 +30,7 @@ _compiler.register()
 
 __all__ = [
     "Agent", "Attention", "Calibration", "Comparison", "Evaluation", "Exported", "Film", "FoveateError", "Function", "Report", "Run",
-    "StressTable", "__version__", "agents", "batched", "calibration", "compare", "envs", "errors", "evaluate", "evolve", "explain",
+    "StressTable", "__version__", "agents", "batched", "calibration", "claims", "compare", "envs", "errors", "evaluate", "evolve", "explain",
     "export", "jobs", "load",
     "resume", "stress", "train", "watch",
 ]

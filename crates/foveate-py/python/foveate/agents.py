@@ -201,5 +201,7 @@ def load(
 
     Raises `FoveateError` when there are no such weights, or when they do not fit the world.
     """
+    if world is not None and not isinstance(world, str):
+        raise OptionError(f"load takes a world by its name, not a {type(world).__name__}; evaluate, explain and stress take environments")
     described = describe(world, picture, variant, shifts, options, trust=trust)
     return Agent(_native.Agent(None if name is None else os.fspath(name), described))

@@ -53,9 +53,11 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from . import _native
+from . import _hosting, _native
+from ._hosting import hosts
 from ._keywords import keywords
 from ._progress import Listener, listener
+from .adapters import adapted
 from .agents import Agent, load
 from .envs import request_of
 from .errors import OptionError
@@ -67,8 +69,10 @@ __all__ = [
 ]
 
 Policy = Callable[[Any], Any]
-Who = Union[Agent, "Function", str, os.PathLike[str], Policy, None]
+Who = Union[Agent, "Function", str, os.PathLike[str], Policy, Any, None]
 Names = str | Iterable[str] | None
+#: A world by its name, an environment, or a function that makes one.
+World = str | gymnasium.Env[Any, Any] | Callable[[], gymnasium.Env[Any, Any]] | None
 
 
 def _whole(name: str, number: Any) -> int | None:
@@ -246,16 +250,21 @@ def batched(claim: Policy) -> Policy:
 def _claims(claims: Mapping[str, Policy]) -> list[tuple[str, Callable[[list[Any]], list[Any]]]]:
     """Claims as native code asks them: each for a list of observations, at once."""
 
+    hosted = _hosting.current()
+
     def of(name: str, claim: Policy) -> Callable[[list[Any]], list[Any]]:
         def asked(seen: list[Any]) -> list[Any]:
+            if hosted is None:
+                return maps_of(seen)
+            return [hosted.map(one) for one in maps_of([hosted.original(one) for one in seen])]
+
+        def maps_of(seen: list[Any]) -> list[Any]:
             if not getattr(claim, "batched", False):
                 return [claim(one) for one in seen]
             maps: list[Any] = []
             for first in range(0, len(seen), _BATCH):
                 some = seen[first : first + _BATCH]
-                parts = some[0]
-                stack = {part: np.stack([one[part] for one in some]) for part in parts} if isinstance(parts, dict) else np.stack(some)
-                got = claim(stack)
+                got = claim(_stacked(some))
                 count = None if got is None else len(got)
                 if count != len(some):
                     returned = "None" if count is None else f"{count} maps"
@@ -268,6 +277,15 @@ def _claims(claims: Mapping[str, Policy]) -> list[tuple[str, Callable[[list[Any]
     return [(name, of(name, claim)) for name, claim in claims.items()]
 
 
+def _stacked(seen: list[Any]) -> Any:
+    """Observations along a new first axis, part by part."""
+    if isinstance(seen[0], dict):
+        return {part: _stacked([one[part] for one in seen]) for part in seen[0]}
+    if isinstance(seen[0], tuple):
+        return tuple(_stacked(list(part)) for part in zip(*seen))
+    return np.stack(seen)
+
+
 def _claims_of(who: Who) -> list[tuple[str, Callable[[list[Any]], list[Any]]]]:
     return _claims(who.claims) if isinstance(who, Function) else []
 
@@ -276,6 +294,8 @@ def _function(
     who: Who, claims: Mapping[str, Policy] | None = None, attention: Policy | None = None, reset: Callable[[], Any] | None = None
 ) -> Who:
     """``who`` with what the keywords of a report say of it."""
+    if not isinstance(who, (Agent, Function)):
+        who = adapted(who) or who
     given = dict(claims or {})
     if attention is not None:
         given = {"attention": attention, **given}
@@ -291,17 +311,24 @@ def _who(who: Who, job: dict[str, Any], attention: Policy | None, reset: Callabl
     """What native code takes."""
     if isinstance(who, Agent):
         return who._native
+    if not isinstance(who, Function):
+        who = adapted(who) or who
     if callable(who):
         who = Function(who, reset=reset)
     if isinstance(who, Function):
         if job["world"]["world"] is None:
-            raise OptionError("a function does not say in which world it acts; name one: world=\"car-racing\"")
+            raise OptionError("a function does not say in which world it acts; name one, or give an environment: world=\"car-racing\"")
         if "workers" in job:
             # A function may keep a state of its own, so it plays one episode after the other.
             job["workers"] = 1
         weights = None if who.module is None else _Weights(who.module)
         network = None if weights is None else (weights.tensors(), weights.flat, weights.set)
-        return who.act, attention, who.reset, who._state(), who.logits, who._named(), network
+        hosted, act = _hosting.current(), who.act
+        if hosted is not None:
+            act = lambda seen: hosted.action(who.act(hosted.original(seen)))  # noqa: E731
+            look = attention
+            attention = None if look is None else lambda seen: hosted.map(look(hosted.original(seen)))
+        return act, attention, who.reset, who._state(), who.logits, who._named(), network
     return _native.Agent(None if who is None else os.fspath(who), job["world"])
 
 
@@ -354,9 +381,10 @@ class Evaluation:
 
 
 @keywords
+@hosts
 def evaluate(
     who: Who = None,
-    world: str | gymnasium.Env[Any, Any] | None = None,
+    world: World = None,
     *,
     episodes: int = 100,
     seed: int = 1,
@@ -379,8 +407,9 @@ def evaluate(
 
     Args:
         who: an `Agent`, what `load` takes, or a function from observation to action. A function gets the world's observation as an
-            array (or a dict of arrays) that it may keep, and returns numbers, or the number of a choice.
-        world: the world's name; a function needs one.
+            array (or a dict of arrays) that it may keep, and returns numbers, or the number of a choice. Models of
+            Stable-Baselines3, torch, onnxruntime and LeRobot are functions, too.
+        world: the world's name, an environment, or a function that makes one; a function needs one.
         episodes: number of episodes.
         seed: the seed of the world's random stream.
         seeds: one episode for each of these seeds instead, as ``env.reset(seed=…)`` gives it.
@@ -457,9 +486,10 @@ class StressTable:
 
 
 @keywords
+@hosts
 def stress(
     who: Who | list[Who] = None,
-    world: str | gymnasium.Env[Any, Any] | None = None,
+    world: World = None,
     *,
     episodes: int = 100,
     seed: int = 1,
@@ -549,9 +579,10 @@ class Report:
 
 
 @keywords
+@hosts
 def explain(
     who: Who = None,
-    world: str | gymnasium.Env[Any, Any] | None = None,
+    world: World = None,
     *,
     untrained: int = 20,
     seed: int = 1,
@@ -633,9 +664,10 @@ class Comparison:
 
 
 @keywords
+@hosts
 def compare(
     who: Mapping[str, Who],
-    world: str | gymnasium.Env[Any, Any] | None = None,
+    world: World = None,
     *,
     untrained: int = 20,
     seed: int = 1,
@@ -762,9 +794,10 @@ class Film:
 
 
 @keywords
+@hosts
 def watch(
     who: Who = None,
-    world: str | gymnasium.Env[Any, Any] | None = None,
+    world: World = None,
     *,
     seed: int = 1,
     episode: int = 0,
