@@ -16,7 +16,7 @@ Agents and what the commands do::
 
 from __future__ import annotations
 
-from . import _compiler, agents, claims, envs, errors, evolve, jobs
+from . import _compiler, agents, claims, envs, errors, evolve, jobs, torch
 from ._native import __version__
 from .agents import Agent, Attention, load
 from .errors import FoveateError
