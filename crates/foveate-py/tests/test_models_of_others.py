@@ -354,6 +354,7 @@ class Closed(Light):
         (Light, lambda _: [0.0, 1.0], r"an action of shape \[2\]"),
         (Light, lambda _: [float("nan")], "an action whose number 0 is NaN"),
         (Light, "car-racing", "car-racing"),
+        ((lambda env: lambda: env)(Light()), lambda _: [0.0], "world returned the same Light again; it makes a new one"),
     ],
 )
 def test_what_does_not_fit_is_one_sentence(world, policy, words):
@@ -375,6 +376,12 @@ def test_an_observation_that_no_report_can_show_is_named():
 
     with pytest.raises(OptionError, match="said of the observation, a Text, is no picture and no numbers"):
         foveate.evaluate(lambda _: 0, Talks, episodes=1, progress=False)
+
+
+def test_a_shift_that_the_model_has_no_place_for_is_a_row_that_says_so():
+    table = foveate.stress(lambda _: [0.0], Light, episodes=1, shift_rows="doubled,sticky", severities="3", progress=False)
+    skipped = {row["row"]: row.get("skipped") for row in table.rows}
+    assert "numbers are shown and the model takes 5" in skipped["doubled:3"] and skipped["sticky:3"] is None, skipped
 
 
 def test_names_are_given_up():

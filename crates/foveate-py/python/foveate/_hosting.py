@@ -174,6 +174,7 @@ class Hosted:
             self._made: list[Any] = []
         else:
             self._make, env = given, _checked(given())
+            self._first = env
             self._made = [env]
         self.observation_space, self.action_space = env.observation_space, env.action_space
         self.name = "".join(c if c.isalnum() or c in "-_./:" else "-" for c in _named_after(env))[:100]
@@ -184,7 +185,10 @@ class Hosted:
             if self._made:
                 return _single(self._made.pop())
             if self._given is None:
-                return _single(self._make())
+                made = self._make()
+                if made is self._first:
+                    raise OptionError(f"world returned the same {type(made).__name__} again; it makes a new one each time it is called")
+                return _single(made)
             try:
                 return _single(_copied(self._given))
             except OptionError:
@@ -276,10 +280,16 @@ class Hosted:
                 if region is not None and len(eyes.regions) > 1:
                     left, width, height = region
                     pixels = pixels[:height, left : left + width]
-                return _picture(pixels, what, space)
+                made = _picture(pixels, what, space)
+                if made.shape != space.shape:
+                    raise OptionError(f"{title} is shown as {list(made.shape)} and the model takes {list(space.shape)}: leave out what changes that")
+                return made
             at, count = what
             return _numbers(parts["sensors"][at : at + count], kind, space)
 
+        shown_numbers = len(parts["sensors"]) if "sensors" in parts else 0
+        if shown_numbers != eyes.numbers:
+            raise OptionError(f"{shown_numbers} numbers are shown and the model takes {eyes.numbers}: leave out the shift that changes that")
         return part(self.observation_space, "")
 
     def action(self, given: Any) -> Any:
