@@ -3,7 +3,7 @@
 //! A model is one decision, from an observation as the world shows it to the action as the world takes it, with the agent's
 //! attention and its state beside it. The world is not in it, nor are draws of actions. Weights keep their names.
 //!
-//! [`wire`] writes the bytes of a file, [`graph`] a graph, operator by operator. What an agent computes is beside the agent, in
+//! `wire` writes the bytes of a file, `graph` a graph, operator by operator. What an agent computes is beside the agent, in
 //! a file `graph.rs`.
 //!
 //! Sums are in another order than in our kernels, so numbers differ in the last digits; where two patches have almost as many

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::Args;
+use foveate::run::calibrate::CalibrationSummary;
 use foveate::run::explain::Progress;
 use foveate::run::interrupt::stop_on_ctrl_c;
 use foveate::{Player, jobs};
@@ -19,9 +20,9 @@ overlaid, where and at what the agent looks, and interventions that test whether
 on that. The folder also holds every figure as SVG, PNG, CSV and JSON. The same seed gives the same
 bytes, with any number of workers.
 
-With --compare, decisions are taken again with parts from other episodes: N, how far the action
-varies; M, the share of it that comes with what the attention hands on; F, whether what is claimed
-to matter more does (0 as chance, 1 as the best order, below 0 misleading).
+With --compare, decisions are taken again with parts from other episodes: how far the action varies,
+which share of that comes with what the attention hands on, and how much further parts that the
+agent names move the action than as many others do (below 0 it misleads).
 
 Examples:
   foveate explain
@@ -73,16 +74,7 @@ impl Explain {
     fn calibrate(self) -> anyhow::Result<()> {
         let jobs::Explain { seed, episodes, workers, .. } = self.job;
         let job = jobs::Calibrate { seed, seeds: self.seeds.unwrap_or(1), episodes, workers };
-        let stop = stop_on_ctrl_c()?;
-        let ticker = out::ticker();
-        ticker.count(&stop, "cases");
-        let done = job.run(&stop, &mut |progress| ticker.set(vec![status(progress)]));
-        drop(ticker);
-        let done = done?;
-        if self.json {
-            return Ok(out::say_json(&serde_json::to_value(&done).map_err(|error| anyhow!("{error}"))?)?);
-        }
-        Ok(out::say(&done.to_string())?)
+        calibrated(&job, self.json).map(drop)
     }
 
     /// Several agents side by side.
@@ -127,6 +119,22 @@ impl Explain {
         out::say(&report.to_string().replace(none, &format!("{none}; raise --episodes")))?;
         Ok(out::next(&[&format!("open {} in a browser", self.job.out.join("index.html").display())])?)
     }
+}
+
+/// Runs a calibration and prints its results; returns the counts of its answers.
+pub(super) fn calibrated(job: &jobs::Calibrate, json: bool) -> anyhow::Result<CalibrationSummary> {
+    let stop = stop_on_ctrl_c()?;
+    let ticker = out::ticker();
+    ticker.count(&stop, "cases");
+    let done = job.run(&stop, &mut |progress| ticker.set(vec![status(progress)]));
+    drop(ticker);
+    let done = done?;
+    if json {
+        out::say_json(&serde_json::to_value(&done).map_err(|error| anyhow!("{error}"))?)?;
+    } else {
+        out::say(&done.to_string())?;
+    }
+    Ok(done.summary)
 }
 
 /// The status line: the share that is done, and the current phase.

@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, stdout};
 
+use anyhow::bail;
 use clap::Args;
 use foveate::jobs;
 use foveate::jobs::ReproduceObserver;
@@ -12,6 +13,7 @@ use foveate::run::ticker::Ticker;
 use foveate::run::workers::Stop;
 use serde_json::json;
 
+use super::explain;
 use super::train::cluster;
 use crate::Clusters;
 use crate::out;
@@ -35,6 +37,7 @@ Examples:
   foveate reproduce attention-neuron --plan
   foveate reproduce attention-agent/noise-k --only 'K = 10' --seeds 1 --budget 2h
   foveate reproduce relational/digits --option data=package/data
+  foveate reproduce calibration              # explanations of policies whose truth is known
   foveate reproduce --json")]
 pub(crate) struct Reproduce {
     #[command(flatten)]
@@ -50,10 +53,19 @@ pub(crate) struct Reproduce {
     json: bool,
 }
 
+/// The name of the calibration of the explanations, which is in no paper; its seeds, and what it must reach.
+const CALIBRATION: &str = "calibration";
+const CALIBRATION_SEEDS: usize = 10;
+const MOST_WRONG: f64 = 0.05;
+const LEAST_RIGHT: f64 = 0.8;
+
 impl Reproduce {
     pub(crate) fn run(self, clusters: Option<&Clusters>) -> anyhow::Result<()> {
         if self.job.experiment.is_none() {
             return self.list();
+        }
+        if self.job.experiment.as_deref() == Some(CALIBRATION) {
+            return self.calibrate();
         }
         let jobs = self.job.each()?;
         let several = jobs.len() > 1;
@@ -95,6 +107,38 @@ impl Reproduce {
         if self.json { Ok(out::say_json(&json!({ "experiments": lines }))?) } else { Ok(()) }
     }
 
+    /// The questions of the explanations, asked about policies whose truth is known; an error if too many answers are wrong, or too
+    /// few right.
+    fn calibrate(self) -> anyhow::Result<()> {
+        let jobs::Reproduce { ref experiment, episodes, workers, .. } = self.job;
+        let asked = jobs::Reproduce {
+            experiment: experiment.clone(),
+            episodes,
+            workers,
+            ..jobs::Reproduce::default()
+        };
+        if self.job != asked || self.plan || self.cluster.is_some() {
+            bail!(
+                "calibration takes --episodes, --workers and --json; `foveate explain --calibrate` has --seed and --seeds"
+            );
+        }
+        let episodes = episodes.unwrap_or(jobs::Calibrate::default().episodes);
+        let job =
+            jobs::Calibrate { seeds: CALIBRATION_SEEDS, episodes, workers, ..jobs::Calibrate::default() };
+        let done = explain::calibrated(&job, self.json)?;
+        let (wrong, right) = (100.0 * done.share_wrong, 100.0 * done.share_right);
+        let said = format!(
+            "{wrong:.1} % of the answers are false (at most {:.0} %), {right:.1} % as expected (at least {:.0} %)",
+            100.0 * MOST_WRONG,
+            100.0 * LEAST_RIGHT
+        );
+        if done.share_wrong > MOST_WRONG || done.share_right < LEAST_RIGHT {
+            bail!("not reproduced: {said}");
+        }
+        out::note(&format!("reproduced: {said}"));
+        Ok(())
+    }
+
     /// The list of all experiments.
     fn list(&self) -> anyhow::Result<()> {
         let all = jobs::Reproduce::catalogue()?;
@@ -103,6 +147,9 @@ impl Reproduce {
             return Ok(out::say_json(&json!({ "experiments": lines }))?);
         }
         out::say(jobs::Reproduce::catalogue_text(&all).trim_end())?;
+        out::say(
+            "\ncalibration: the questions of `foveate explain`, asked about policies whose truth is known",
+        )?;
         Ok(out::next(&["foveate reproduce attention-agent/table-1 --plan"])?)
     }
 }

@@ -447,3 +447,14 @@ fn crc32(bytes: &[u8]) -> u32 {
         )
     })
 }
+
+/// A calibration has cases and seeds of its own.
+#[test]
+fn a_calibration_is_no_experiment_with_arms() {
+    let dir = Dir::new();
+    for flags in [&["--seeds", "3"][..], &["--plan"], &["--out", "x"], &["--only", "a"], &["--budget", "2h"]]
+    {
+        let command = [&["reproduce", "calibration"], flags].concat();
+        check_fails(&dir, &command, &["calibration takes --episodes, --workers and --json", "--seeds"]);
+    }
+}
