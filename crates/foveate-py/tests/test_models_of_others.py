@@ -379,9 +379,9 @@ def test_an_observation_that_no_report_can_show_is_named():
 
 
 def test_a_shift_that_the_model_has_no_place_for_is_a_row_that_says_so():
-    table = foveate.stress(lambda _: [0.0], Light, episodes=1, shift_rows="doubled,sticky", severities="3", progress=False)
-    skipped = {row["row"]: row.get("skipped") for row in table.rows}
-    assert "numbers are shown and the model takes 5" in skipped["doubled:3"] and skipped["sticky:3"] is None, skipped
+    table = foveate.stress(lambda _: 6, Numbers, episodes=1, shift_rows="doubled,sticky", severities="3", progress=False)
+    skipped = {row["name"]: row.get("skipped") for row in table.rows}
+    assert "numbers are shown and the model takes 3" in skipped["doubled:3"] and skipped["sticky:3"] is None, skipped
 
 
 def test_names_are_given_up():
