@@ -1,7 +1,6 @@
 //! Environments of the program that Foveate runs in: of a Python interpreter, which makes and steps them in threads of its own.
 
 use std::fmt;
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::PREFIX;
@@ -10,11 +9,11 @@ use crate::gym::Gym;
 /// Makes copies of an environment in this process, and serves each from a thread of its own.
 pub trait Host: Send + Sync {
     /// Serves a new copy until `control` is closed, with the program that is sent through `control`, as a worker process does.
-    /// `memory` is the file for observations.
+    /// `memory` is the file for observations. Both are descriptors, which it closes.
     ///
     /// # Errors
     /// When no thread can be started.
-    fn serve(&self, control: OwnedFd, memory: OwnedFd) -> Result<(), String>;
+    fn serve(&self, control: i32, memory: i32) -> Result<(), String>;
 }
 
 /// An environment of this program, which has a name as long as this value exists.

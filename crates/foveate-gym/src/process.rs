@@ -5,7 +5,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
-use std::os::fd::OwnedFd;
+use std::os::fd::{IntoRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -326,7 +326,7 @@ impl Process {
         let memory = nameless("foveate-observation").map_err(connect)?;
         let log = nameless("foveate-log").map_err(connect)?;
         let also = memory.try_clone().map_err(connect)?;
-        let begun = hosted.host().serve(OwnedFd::from(theirs), OwnedFd::from(also));
+        let begun = hosted.host().serve(theirs.into_raw_fd(), also.into_raw_fd());
         begun.map_err(|why| NoStart::Trouble(Trouble::NoProcess(why)))?;
         let mut process = Process::with(control, memory, log, None);
         let answer = process.first_words(job, timeout).map_err(NoStart::Trouble)?;

@@ -1,6 +1,5 @@
 //! Environments of Python's program as worlds.
 
-use std::os::fd::{IntoRawFd, OwnedFd};
 use std::sync::Arc;
 
 use foveate::registry::gymnasium::{Host, HostedName, host};
@@ -10,10 +9,10 @@ use pyo3::prelude::*;
 struct PythonHost(Py<PyAny>);
 
 impl Host for PythonHost {
-    fn serve(&self, control: OwnedFd, memory: OwnedFd) -> Result<(), String> {
+    fn serve(&self, control: i32, memory: i32) -> Result<(), String> {
         Python::attach(|py| {
-            let descriptors = (control.into_raw_fd(), memory.into_raw_fd());
-            self.0.call1(py, descriptors).map(drop).map_err(|error| error.value(py).to_string())
+            let started = self.0.call1(py, (control, memory));
+            started.map(drop).map_err(|error| error.value(py).to_string())
         })
     }
 }
