@@ -326,6 +326,13 @@ def test_an_onnx_session_is_fed_its_state():
     session = kind([("observation", ["batch", 5], "tensor(float)"), ("h_in", [1, 2], "tensor(float)")], ["action", "h_out"], run)
     result = foveate.evaluate(session, "cartpole-swingup-harder", episodes=2, max_steps=3, progress=False)
     assert result.lengths.tolist() == [3, 3] and fed_states == [0, 1, 2, 0, 1, 2]
+    # As Foveate exports: no batch, the action by its name among other outputs.
+    def exported(wanted, fed):
+        assert fed["observation"].shape == (5,) and wanted[0] == "action"
+        return [{"action": np.array([0.5]), "next_h": fed["h"] + 1}[name] for name in wanted]
+
+    session = kind([("observation", [5], "tensor(float)"), ("h", [2], "tensor(float)")], ["attention", "next_h", "action"], exported)
+    assert foveate.evaluate(session, "cartpole-swingup-harder", episodes=1, max_steps=3, progress=False).lengths.tolist() == [3]
     with pytest.raises(OptionError, match="an observation goes in and an action comes out"):
         foveate.evaluate(kind([("h_in", [1], "tensor(float)")], ["h_out"], run), "cartpole-swingup-harder")
     strange = kind([("observation", [1, 5], "tensor(string)")], ["action"], run)

@@ -1,7 +1,8 @@
 """Sessions of onnxruntime: a batch of one observation in, actions or scores of choices out.
 
 Inputs beyond the observation are a state: each is given what the output of its name returned, with ``_out`` in place of ``_in``, or
-with ``new_`` or ``next_`` before it, and zeros at the beginning of an episode. The first output that is no state is the action.
+with ``new_`` or ``next_`` before it, and zeros at the beginning of an episode. The action is the output called ``action``, ``actions``,
+``scores`` or ``logits``, else the first that is no state.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ..errors import OptionError
 if TYPE_CHECKING:
     from ..jobs import Function
 
+_ACTIONS = ("action", "actions", "scores", "logits")
 _TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(uint8)": np.uint8, "tensor(int64)": np.int64,
           "tensor(int32)": np.int32, "tensor(bool)": np.bool_, "tensor(float16)": np.float16}
 
@@ -42,7 +44,7 @@ class _Asked:
         if not self.seen or not actions:
             raise OptionError(f"the ONNX model has the inputs {[i.name for i in session.get_inputs()]} and the outputs {outputs}; an "
                               "observation goes in and an action comes out")
-        self.action = actions[0]
+        self.action = next((name for name in _ACTIONS if name in actions), actions[0])
         self.reset()
 
     def reset(self) -> None:
@@ -70,15 +72,16 @@ class _Asked:
             raise OptionError(
                 f"the ONNX model takes {[given.name for given in self.seen]}; the observation has {[name for name, _ in parts]}"
             )
-        fed = dict(self.state)
+        fed, batch = dict(self.state), False
         for given in self.seen:
             array = np.asarray(named[given.name] if len(parts) > 1 else parts[0][1])
-            fed[given.name] = array[None].astype(self._type(given)) if len(given.shape) != array.ndim else array.astype(self._type(given))
+            batch = len(given.shape) != array.ndim
+            fed[given.name] = (array[None] if batch else array).astype(self._type(given))
         outputs = {output.name for output in self.session.get_outputs()}
         wanted = [self.action, *(found for _, found in self.states.values() if found in outputs)]
         action, *states = self.session.run(wanted, fed)
         self.state = dict(zip(self.states, states))
-        return action[0] if np.ndim(action) > 1 or np.shape(action) == (1,) else action
+        return action[0] if batch else action
 
 
 def function(model: Any) -> Function:
