@@ -166,9 +166,9 @@ class Hosted:
         #: What the environment raised.
         self.errors: list[BaseException] = []
         self._given: Any = None
-        #: What translates between the environment's observations and actions and those of its world.
+        #: What lays the environment's observations out, and of each part by its name: kind, layout, region of the picture.
         self._eyes: Any = None
-        self._hands: Any = None
+        self._parts: dict[str, tuple[str, Any, Any]] = {}
         if _steps(given):
             self._given, env = given, _checked(given)
             self._made: list[Any] = []
@@ -226,8 +226,12 @@ class Hosted:
         def renew() -> Any:
             return make if self._remembers else None
 
-        def seen(eyes: Any, hands: Any) -> None:
-            self._eyes, self._hands = eyes, hands
+        def seen(eyes: Any, _hands: Any) -> None:
+            titles = [title for title, *_ in eyes.parts[len(eyes.parts) - len(eyes.copies) :]]
+            edges = iter(eyes.regions)
+            named = zip(titles, eyes.copies)
+            parts = {title: (kind, what, next(edges) if kind == "picture" else None) for title, (kind, _, _, what) in named}
+            self._eyes, self._parts = eyes, parts
 
         with socket.socket(fileno=control) as connection:
 
@@ -262,9 +266,6 @@ class Hosted:
         """The observation as the environment gives it, of what its world shows."""
         eyes = self._eyes
         parts = shown if isinstance(shown, dict) else {"sensors" if eyes.size is None else "image": shown}
-        titles = [title for title, *_ in eyes.parts[len(eyes.parts) - len(eyes.copies) :]]
-        edges = iter(eyes.regions)
-        known = {title: (kind, what, next(edges) if kind == "picture" else None) for title, (kind, _, _, what) in zip(titles, eyes.copies)}
 
         def part(space: Any, name: str) -> Any:
             if isinstance(space, spaces.Dict):
@@ -272,9 +273,9 @@ class Hosted:
             if isinstance(space, spaces.Tuple):
                 return tuple(part(inner, f"{name}.{i}" if name else str(i)) for i, inner in enumerate(space.spaces))
             title = name or "observation"
-            if title not in known:
+            if title not in self._parts:
                 raise OptionError(f"{title} of the observation, a {type(space).__name__}, is no picture and no numbers, which a report needs")
-            kind, what, region = known[title]
+            kind, what, region = self._parts[title]
             if kind in ("picture", "depth"):
                 pixels = parts["image" if kind == "picture" else "depth"]
                 if region is not None and len(eyes.regions) > 1:
@@ -320,16 +321,15 @@ class Hosted:
                     return np.broadcast_to(wide, space.shape).reshape(-1)
             return given
         given = dict(_flat(given))
-        titles = [title for title, *_ in eyes.parts[len(eyes.parts) - len(eyes.copies) :]]
         if eyes.size is None:
             rows = []
-            for title, (_, _, space, (_, count)) in zip(titles, eyes.copies):
+            for title, (_, (_, count), _) in self._parts.items():
                 weights = np.zeros(count) if given.get(title) is None else np.asarray(given[title], np.float64).reshape(-1)
                 if weights.size != count:
                     raise OptionError(f"the map of {title} has {weights.size} weights; it has {count} numbers")
                 rows.append(weights)
             return np.concatenate(rows)
-        pictures = [title for title, (kind, *_) in zip(titles, eyes.copies) if kind == "picture"]
+        pictures = {title: region for title, (kind, _, region) in self._parts.items() if kind == "picture"}
         found = [title for title in pictures if title in given]
         if not found:
             raise OptionError(f"the map has {', '.join(map(repr, given))}; it is about {' or '.join(map(repr, pictures))}")
@@ -337,7 +337,7 @@ class Hosted:
             return given[found[0]]
         width, height = eyes.size
         whole = np.zeros((height, width))
-        for title, (left, across, down) in zip(pictures, eyes.regions):
+        for title, (left, across, down) in pictures.items():
             if title in given:
                 whole[:down, left : left + across] = _resized(np.asarray(given[title], np.float64), down, across)
         return whole
