@@ -220,6 +220,25 @@ fn largest(scores: &[f64], n: usize) -> Result<usize, PolicyError> {
     })
 }
 
+/// Makes probabilities of scores that are logits, or whose exponentials are probabilities; what sums to about 1 gets that sum
+/// exactly. Other scores, such as values of choices, stay as they are.
+pub fn as_probabilities(scores: &mut [f64], logits: bool) {
+    const ABOUT: f64 = 1e-3;
+    let exponentials: f64 = scores.iter().map(|score| score.exp()).sum();
+    if logits || (exponentials - 1.0).abs() < ABOUT {
+        let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        for score in scores.iter_mut() {
+            *score = (*score - most).exp();
+        }
+    } else if scores.iter().any(|&score| score < 0.0) || (scores.iter().sum::<f64>() - 1.0).abs() >= ABOUT {
+        return;
+    }
+    let sum: f64 = scores.iter().sum();
+    for score in scores {
+        *score /= sum;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

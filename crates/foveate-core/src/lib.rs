@@ -46,7 +46,7 @@ mod tensor;
 mod threads;
 mod transitions;
 
-pub use action::{Action, ActionBuf, ActionSpace};
+pub use action::{Action, ActionBuf, ActionSpace, as_probabilities};
 pub use attention::{Attention, PatchGrid, Selected, Tokens, rank_by_importance};
 pub use derivatives::{
     DifferentiatedEpisode, DifferentiatingActor, StepDerivatives, StepEnds, ThroughWorld, Windows,

@@ -10,6 +10,7 @@
 //! * [`PictureEditor`]: pictures with a [`Mask`] covered, kept alone, or a patch moved.
 //! * [`looks`]: where it attends; [`interest`]: to what; [`faithful`]: whether it acts on that; [`saliency`]: perturbation
 //!   saliency, an independent method.
+//! * [`measures`]: what measures of other tools are made of.
 //! * [`figure`]: figures with the numbers behind them.
 //! * [`page`]: the report as one HTML page.
 //! * [`study`](mod@study): plays, tests and drives episodes, and makes the whole report of them.
@@ -28,6 +29,7 @@ mod intervene;
 mod least_squares;
 pub mod looks;
 mod mask;
+pub mod measures;
 mod node_maps;
 mod original_order;
 mod overlay;

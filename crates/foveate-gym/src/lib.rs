@@ -16,7 +16,8 @@
 //!   does the same. The results of the replay are compared with the original ones.
 //!
 //! **Invariant:** this is the only crate besides `foveate-run` that touches processes, sockets and the
-//! environment variables that name Python; it depends on worlds, not on agents or training.
+//! environment variables that name Python; it depends on worlds, not on agents or training. [`OnnxAgent`] is an agent that such a
+//! process answers for.
 
 pub mod ant;
 pub mod atari;
@@ -28,6 +29,7 @@ mod gym;
 mod hello;
 mod history;
 mod hosted;
+mod onnx;
 pub mod pong;
 mod process;
 mod settings;
@@ -42,6 +44,7 @@ pub use find::{Python, find_python, runs_in};
 pub use gym::{Gym, Notice};
 pub use hello::Hello;
 pub use hosted::{Host, HostedHandle, HostedName, host, hosted};
+pub use onnx::{ONNX_PROGRAM, OnnxAgent, OnnxModel};
 pub use process::worker_cpu;
 pub use settings::{OPTIONS, Program, Settings};
 pub use world::GymWorld;

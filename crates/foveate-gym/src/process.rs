@@ -32,11 +32,15 @@ use crate::sweep;
 pub(crate) const PROTOCOL: u32 = 1;
 const BOOT: &str = include_str!("worker/boot.py");
 /// The program of a worker.
-const WORKER: &str = concat!(include_str!("worker/keeper.py"), include_str!("worker/worker.py"));
+const WORKER: &str = concat!(
+    include_str!("worker/keeper.py"),
+    include_str!("worker/layout.py"),
+    include_str!("worker/worker.py")
+);
 /// Longest answer accepted: a rendered picture of 4096 × 4096 pixels.
 const MAX_ANSWER: usize = 64 << 20;
 /// Largest observation, in bytes.
-const MAX_OBSERVATION: usize = 256 << 20;
+pub(crate) const MAX_OBSERVATION: usize = 256 << 20;
 /// How many bytes of the worker's output are kept for error messages.
 const LOG_TAIL: u64 = 16 << 10;
 /// Environment variables of a worker, unless the user has set them: one thread each, since there is a worker
@@ -363,15 +367,17 @@ impl Process {
             drawn,
             wrapper,
             path,
+            whole,
             exact_actions,
             program,
             hosted,
         } = settings;
+        let whole = *whole || hosted.is_some();
         // A thread uses no memory of its own.
         let memory = if hosted.is_some() { &(1 << 40) } else { memory };
         let job = json!({
             "protocol": PROTOCOL, "job": "host", "id": id, "args": args, "render": true, "image": image, "drawn": drawn,
-            "wrapper": wrapper, "path": path, "exact_actions": exact_actions, "megabytes": memory, "most_bytes": MAX_OBSERVATION,
+            "wrapper": wrapper, "path": path, "exact_actions": exact_actions, "whole": whole, "megabytes": memory, "most_bytes": MAX_OBSERVATION,
             "more": program.map(|program| program.source),
         });
         let (process, answer) = match hosted {
@@ -467,6 +473,24 @@ impl Process {
         self.memory
             .read_exact_at(into, at as u64)
             .map_err(|error| Trouble::Astray(format!("its observation cannot be read: {error}")))
+    }
+
+    /// Asks a model: writes what it sees, sends its state, and returns its answer.
+    pub(crate) fn question(
+        &mut self,
+        seen: &[u8],
+        state: &[u8],
+        timeout: Duration,
+    ) -> Result<Vec<u8>, Trouble> {
+        self.wait_up_to(timeout)?;
+        let written = self.memory.write_all_at(seen, 0);
+        written.map_err(|error| Trouble::Astray(format!("its observation cannot be written: {error}")))?;
+        let mut request = vec![0; 16];
+        request[8..12].copy_from_slice(&(state.len() as u32).to_le_bytes());
+        request.extend_from_slice(state);
+        let (_, length, seconds) = self.ask(&request)?;
+        self.account(seconds);
+        self.hear_all(length)
     }
 
     /// Sends a request and receives the head of the answer: flags, number of bytes that follow, a number.

@@ -11,7 +11,7 @@ use crate::error::GymError;
 use crate::hosted::HostedHandle;
 
 /// Options by name: description and default.
-pub const OPTIONS: [(&str, &str); 8] = [
+pub const OPTIONS: [(&str, &str); 9] = [
     ("arg.NAME", "an argument of the environment itself, as NAME=VALUE"),
     ("timeout", "seconds until a worker that does not answer a reset or step counts as hung (default: 60)"),
     ("start_timeout", "seconds until a worker that does not begin counts as hung (default: 180)"),
@@ -23,6 +23,11 @@ pub const OPTIONS: [(&str, &str); 8] = [
          with + between them, the innermost first (default: none)",
     ),
     ("path", "folder that Python looks for packages in before all others (default: none)"),
+    (
+        "show",
+        "first or all: of an observation with several pictures the first, or all of them side by side, as an ONNX model sees \
+         them (default: first)",
+    ),
     (
         "actions",
         "space or float64: numbers of the type that the action space names, or unrounded (default: space)",
@@ -60,6 +65,8 @@ pub struct Settings {
     pub wrapper: Option<String>,
     /// Folders that Python searches for packages first.
     pub path: Option<String>,
+    /// Show the whole observation, also several pictures side by side: agents that take it as it is need all of it.
+    pub whole: bool,
     /// True if actions are passed as `float64` regardless of the action space.
     pub exact_actions: bool,
     /// Program that a worker runs before it makes the environment.
@@ -81,6 +88,7 @@ impl Settings {
             drawn: false,
             wrapper: None,
             path: None,
+            whole: false,
             exact_actions: false,
             program: None,
             hosted: None,
@@ -129,6 +137,13 @@ impl Settings {
                 "image" => settings.image = Some(value.to_owned()),
                 "gym_wrapper" => settings.wrapper = Some(value.to_owned()),
                 "path" => settings.path = Some(value.to_owned()),
+                "show" => {
+                    settings.whole = match value {
+                        "first" => false,
+                        "all" => true,
+                        _ => return Err(bad(format!("show is {value:?}; choose first or all"))),
+                    }
+                }
                 "actions" => {
                     settings.exact_actions = match value {
                         "space" => false,
@@ -172,6 +187,7 @@ mod tests {
             ("image", "screen"),
             ("gym_wrapper", "a.B"),
             ("path", "/toys"),
+            ("show", "all"),
             ("actions", "float64"),
             ("arg.lap", "0.9"),
             ("arg.mode", "hard"),
@@ -195,6 +211,7 @@ mod tests {
             drawn: false,
             wrapper: Some("a.B".into()),
             path: Some("/toys".into()),
+            whole: true,
             exact_actions: true,
             program: None,
             hosted: None,
@@ -205,6 +222,7 @@ mod tests {
             ("timeout", "0", "timeout is \"0\"; give a number from 1 to 86400"),
             ("memory", "many", "memory is \"many\""),
             ("actions", "float32", "choose space or float64"),
+            ("show", "both", "choose first or all"),
             ("continuous", "false", "there is no option \"continuous\"; choose from: arg.NAME, timeout"),
             ("arg.", "1", "there is no option \"arg.\""),
         ] {

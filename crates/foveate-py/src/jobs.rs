@@ -8,13 +8,13 @@ use foveate::core::{EnvSpec, TensorShape};
 use foveate::jobs::{Calibrate, Evaluate, Explain, Export, Stress, Train, Watch};
 use foveate::run::RunError;
 use foveate::run::cluster::Cluster;
-use foveate::run::explain::{AskedAgent, AskedTwice, ClaimOfMoments};
+use foveate::run::explain::ClaimOfMoments;
 use foveate::run::interrupt::supervised;
 use foveate::run::stress::{Progress, plot};
 use foveate::run::train::{ResumeRequest, resume_on};
 use foveate::run::trust::FileWorld;
 use foveate::run::worlds;
-use foveate::{EnvRequest, LoadedAgent, Player, Stop, WORLDS, WorldSpec};
+use foveate::{EnvRequest, LoadedAgent, OwnAgent, Player, Stop, WORLDS, WorldSpec};
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -144,39 +144,22 @@ impl Actor {
         }
     }
 
-    /// The same for a job that asks nothing but the actions of its episodes.
-    fn player(self) -> Player {
-        match self {
-            Actor::File(player) => *player,
-            Actor::Own(own) => Player::own(own.name, Box::new(own.policy), own.world),
-        }
-    }
-
-    /// The same for a report: functions are asked the same questions twice, and keep their answers if these are the same.
-    fn asked(
-        self,
-        claims: Claims,
-        questions: Option<usize>,
-        job: &Explain,
-        stop: &Stop,
-    ) -> Result<Player, RunError> {
-        let own = match self {
-            Actor::File(player) => return Ok(*player),
-            Actor::Own(own) => own,
+    /// The agent in its world, with what is claimed of a function, which may be asked so many `questions` beside playing.
+    fn player(self, claims: Claims, questions: Option<usize>) -> Player {
+        let OwnActor { name, policy, world, raised } = match self {
+            Actor::File(player) => return *player,
+            Actor::Own(own) => *own,
         };
-        let OwnActor { name, policy, world, raised } = *own;
-        let env = worlds::make(world.clone())?;
-        let twice = AskedTwice::of(&*env, &policy, job.seed, job.max_steps, &|| stop.asked())?;
-        let remembers = policy.has_state() || !twice.is_steady();
-        let policy = if twice.is_steady() { policy.keeping_answers() } else { policy };
         let claim = |(name, function): (String, Py<PyAny>)| {
             let (mapped, raised, of) = (policy.mapped().clone(), Arc::clone(&raised), policy.functions());
             Arc::new(PythonClaim { name, function, mapped, raised, of }) as Arc<dyn ClaimOfMoments + Send>
         };
         let claims = claims.into_iter().map(claim).collect();
+        let (has_state, has_attention) = (policy.has_state(), policy.has_attention());
+        let own = OwnAgent { has_state, has_attention, questions, claims };
         let mut player = Player::own(name, Box::new(policy), world);
-        player.asked = Some(AskedAgent { twice, remembers, questions, claims });
-        Ok(player)
+        player.own = own;
+        player
     }
 }
 
@@ -193,7 +176,7 @@ pub(crate) fn evaluate(
     listener: Listener,
 ) -> PyResult<String> {
     let actor = Actor::of(py, who, &job.0.world)?;
-    let (raised, player) = (actor.raised(), actor.player());
+    let (raised, player) = (actor.raised(), actor.player(vec![], None));
     let report = run(py, raised.as_slice(), listener.as_ref(), |stop, events| {
         events.count(stop);
         job.0.run(&player, stop)
@@ -213,7 +196,7 @@ pub(crate) fn stress(
     let (mut players, mut raised_by) = (vec![], vec![]);
     for who in &who {
         let actor = Actor::of(py, who, &job.0.world)?;
-        let (raised, player) = (actor.raised(), actor.player());
+        let (raised, player) = (actor.raised(), actor.player(vec![], None));
         players.push(player);
         raised_by.extend(raised);
     }
@@ -244,10 +227,9 @@ pub(crate) fn explain(
     listener: Listener,
 ) -> PyResult<String> {
     let actor = Actor::of(py, who, &job.0.world)?;
-    let raised = actor.raised();
+    let (raised, player) = (actor.raised(), actor.player(claims, questions));
     let report = run(py, raised.as_slice(), listener.as_ref(), |stop, events| {
         events.count(stop);
-        let player = actor.asked(claims, questions, &job.0, stop)?;
         job.0.run(&player, stop, &mut |now| {
             events.add_timed(json!({ "event": "phase", "phase": now.what, "done": now.done }));
         })
@@ -264,20 +246,16 @@ pub(crate) fn compare(
     job: Given<Explain>,
     listener: Listener,
 ) -> PyResult<(String, String)> {
-    let (mut actors, mut raised_by) = (vec![], vec![]);
+    let (mut players, mut raised_by) = (vec![], vec![]);
     for (name, who, claims) in who {
         let actor = Actor::of(py, &who, &job.0.world)?;
         raised_by.extend(actor.raised());
-        actors.push((name, actor, claims));
+        let mut player = actor.player(claims, questions);
+        player.name = name;
+        players.push(player);
     }
     let comparison = run(py, &raised_by, listener.as_ref(), |stop, events| {
         events.count(stop);
-        let mut players = vec![];
-        for (name, actor, claims) in actors {
-            let mut player = actor.asked(claims, questions, &job.0, stop)?;
-            player.name = name;
-            players.push(player);
-        }
         job.0.compare(&players, stop, &mut |now| {
             events.add_timed(json!({ "event": "phase", "phase": now.what, "done": now.done }));
         })
@@ -304,8 +282,8 @@ pub(crate) fn calibrate(
 /// An agent as a file or a folder for other programs: what `foveate export --json` prints, as text.
 #[pyfunction]
 pub(crate) fn export(py: Python<'_>, who: &Bound<'_, PyAny>, job: Given<Export>) -> PyResult<String> {
-    let player = Actor::of(py, who, &job.0.world)?.player();
-    let exported = run(py, &[], None, |_, _| job.0.run(&player))?;
+    let player = Actor::of(py, who, &job.0.world)?.player(vec![], None);
+    let exported = run(py, &[], None, |stop, _| job.0.run(&player, stop))?;
     as_text(py, &exported)
 }
 
@@ -318,7 +296,7 @@ pub(crate) fn watch(
     listener: Listener,
 ) -> PyResult<(usize, usize, f64, bool)> {
     let actor = Actor::of(py, who, &job.0.world)?;
-    let (raised, player) = (actor.raised(), actor.player());
+    let (raised, player) = (actor.raised(), actor.player(vec![], None));
     let report = run(py, raised.as_slice(), listener.as_ref(), |stop, events| {
         events.count(stop);
         job.0.run(&player, stop, &mut |frames| {

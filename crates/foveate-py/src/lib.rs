@@ -47,6 +47,8 @@ mod _native {
         if let Some(python) = python {
             foveate::registry::gymnasium::runs_in(&python);
         }
+        // What asks a session of onnxruntime, also for the command.
+        module.add("ONNX_PROGRAM", foveate::registry::gymnasium::ONNX_PROGRAM)?;
         module.add("__version__", foveate::run::VERSION)
     }
 }

@@ -1,7 +1,5 @@
 //! Policies that are functions of Python, and what is claimed of them.
 
-use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use foveate::Agent;
@@ -125,9 +123,6 @@ impl Mapped {
 /// Reads the state of a policy, and sets it.
 pub(crate) type StateHooks = [Py<PyAny>; 2];
 
-/// Answers that were given before, by observation.
-type Answers = Arc<Mutex<BTreeMap<[u64; 2], Vec<f64>>>>;
-
 /// The functions of a policy.
 pub(crate) struct Functions {
     /// From an observation to an action.
@@ -175,8 +170,6 @@ pub(crate) struct PythonPolicy {
     /// Of worlds of numbers, a name for each.
     sensors: Arc<[String]>,
     raised: Raised,
-    /// Answers are kept, so that no question is asked twice.
-    answers: Option<Answers>,
     /// The state at the end of its last call, which the next one begins with.
     state: Option<Arc<Py<PyAny>>>,
     /// Its network's weights; none where that is not known.
@@ -201,7 +194,6 @@ impl PythonPolicy {
             mapped: Mapped::of(&spec.observation),
             sensors: (0..spec.observation.numbers()).map(named).collect(),
             raised,
-            answers: None,
             state: None,
             action: vec![],
             map: vec![],
@@ -223,12 +215,9 @@ impl PythonPolicy {
         self.functions.state.is_some()
     }
 
-    /// The same, which keeps its answers: for functions that give the same answer to the same question, and have no state.
-    pub(crate) fn keeping_answers(mut self) -> Self {
-        if self.functions.state.is_none() && self.functions.attend.is_none() {
-            self.answers = Some(Answers::default());
-        }
-        self
+    /// Whether it gives a map of its own.
+    pub(crate) fn has_attention(&self) -> bool {
+        self.functions.attend.is_some()
     }
 
     /// Keeps the exception, and describes it.
@@ -288,7 +277,7 @@ impl PythonPolicy {
                 return Err(raised(py, Kind::Action, message));
             }
             finite(py, &self.action)?;
-            as_probabilities(&mut self.action, self.functions.logits);
+            foveate::core::as_probabilities(&mut self.action, self.functions.logits);
             return Ok(());
         }
         let mut taken = self.space.zero();
@@ -317,25 +306,6 @@ impl PythonPolicy {
         self.map.extend(weights.iter().map(|&weight| weight as f32));
         Ok(())
     }
-
-    /// What tells one observation from another.
-    fn question(observation: Observation<'_>) -> [u64; 2] {
-        [0, 1].map(|key| {
-            let mut hasher = DefaultHasher::new();
-            hasher.write_u64(key);
-            write(&mut hasher, observation);
-            hasher.finish()
-        })
-    }
-
-    /// The answer that was given before, as the action.
-    fn known(&mut self, question: [u64; 2]) -> bool {
-        let Some(answers) = &self.answers else { return false };
-        let answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(action) = answers.get(&question) else { return false };
-        self.action.clone_from(action);
-        true
-    }
 }
 
 /// An error for numbers that are not finite.
@@ -346,43 +316,6 @@ fn finite(py: Python<'_>, numbers: &[f64]) -> PyResult<()> {
             let message =
                 format!("an action whose number {index} is {}; take finite numbers", numbers[index]);
             Err(raised(py, Kind::Action, message))
-        }
-    }
-}
-
-/// Makes probabilities of scores that are logits, or whose exponentials are probabilities; what sums to about 1 gets that sum exactly.
-fn as_probabilities(scores: &mut [f64], logits: bool) {
-    const ABOUT: f64 = 1e-3;
-    let exponentials: f64 = scores.iter().map(|score| score.exp()).sum();
-    if logits || (exponentials - 1.0).abs() < ABOUT {
-        let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        for score in scores.iter_mut() {
-            *score = (*score - most).exp();
-        }
-    } else if scores.iter().any(|&score| score < 0.0) || (scores.iter().sum::<f64>() - 1.0).abs() >= ABOUT {
-        // Values of choices.
-        return;
-    }
-    let sum: f64 = scores.iter().sum();
-    for score in scores {
-        *score /= sum;
-    }
-}
-
-fn write(hasher: &mut impl Hasher, observation: Observation<'_>) {
-    match observation {
-        Observation::Image(pixels) => hasher.write(pixels.bytes()),
-        Observation::Grid(grid) => hasher.write(grid.codes()),
-        Observation::Vector(numbers) => {
-            for number in numbers {
-                hasher.write_u32(number.to_bits());
-            }
-        }
-        Observation::Dict(parts) => {
-            for (name, part) in (0..parts.count()).filter_map(|i| parts.part(i)) {
-                hasher.write(name.as_bytes());
-                write(hasher, part);
-            }
         }
     }
 }
@@ -400,17 +333,12 @@ impl Agent for PythonPolicy {
     }
 
     fn act(&mut self, observation: Observation<'_>, _: &mut ActContext) -> Result<Decision<'_>, PolicyError> {
-        if self.raised.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
-            return Err(PolicyError::BadConfig { why: "the policy has raised an exception".into() });
-        }
-        let question = self.answers.is_some().then(|| Self::question(observation));
-        if !question.is_some_and(|question| self.known(question)) {
-            Python::attach(|py| self.decide(py, observation))?;
-            if let (Some(question), Some(answers)) = (question, &self.answers) {
-                let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
-                answers.insert(question, self.action.clone());
+        Python::attach(|py| {
+            if let Some(error) = &*self.raised.lock().unwrap_or_else(PoisonError::into_inner) {
+                return Err(PolicyError::BadConfig { why: format!("the policy raised {}", error.value(py)) });
             }
-        }
+            self.decide(py, observation)
+        })?;
         let decision = Decision::new(&self.action);
         if self.functions.attend.is_none() {
             return Ok(decision);
@@ -442,8 +370,6 @@ impl Agent for PythonPolicy {
             });
         }
         self.weights = flat.into();
-        // What others answered is not what it would.
-        self.answers = self.answers.as_ref().map(|_| Answers::default());
         Ok(())
     }
 
@@ -456,7 +382,6 @@ impl Agent for PythonPolicy {
             mapped: self.mapped.clone(),
             sensors: Arc::clone(&self.sensors),
             raised: Arc::clone(&self.raised),
-            answers: self.answers.clone(),
             state: self.state.clone(),
             weights: Arc::clone(&self.weights),
             action: self.action.clone(),

@@ -4,6 +4,7 @@ import ast
 import json
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -66,8 +67,37 @@ def test_what_cannot_be_written_is_said(tmp_path):
     with pytest.raises(foveate.FoveateError, match="is there already; move it away, or choose another place"):
         foveate.export(out=tmp_path / "taken")
     assert (tmp_path / "taken").read_text() == "mine"
-    with pytest.raises(foveate.FoveateError, match="unknown variant `jax`, expected `onnx` or `torch`"):
+    with pytest.raises(foveate.FoveateError, match="unknown variant `jax`, expected one of `onnx`, `torch`, `hub`"):
         foveate.export(to="jax", out=tmp_path / "new")
     with pytest.raises(foveate.FoveateError, match="is no agent of a weight file; export weights"):
         foveate.export(lambda seen: [0, 0, 0], "car-racing", out=tmp_path / "new")
     assert [file.name for file in tmp_path.iterdir()] == ["taken"]
+
+
+def test_a_model_of_a_hub_is_fetched_and_loaded(tmp_path, monkeypatch):
+    """The package of the Hub is a stand-in; of a model the weight file alone is read."""
+    made = foveate.export("cartpole-swingup-harder", to="hub", out=tmp_path / "card", episodes=2)
+    assert made.details["files"] == ["model.safetensors", "config.json", "README.md"]
+    (tmp_path / "link").symlink_to(tmp_path / "card" / "model.safetensors")
+    asked = []
+
+    def hf_hub_download(*args, **named):
+        asked.append((args, named))
+        if named["revision"] == "gone":
+            raise OSError("404 Client Error:\nRevision Not Found")
+        return str(tmp_path / "link")
+
+    monkeypatch.setitem(sys.modules, "huggingface_hub", types.SimpleNamespace(hf_hub_download=hf_hub_download))
+    agent, own = foveate.load("hub:somebody/cart-pole"), foveate.load("cartpole-swingup-harder")
+    assert all((agent.parameters[name] == own.parameters[name]).all() for name in own.parameters)
+    foveate.load("hub:somebody/cart-pole@v1")
+    name = ("somebody/cart-pole", "model.safetensors")
+    assert asked == [(name, {"revision": None}), (name, {"revision": "v1"})]
+    with pytest.raises(foveate.FoveateError, match="hub:somebody/cart-pole@gone cannot be fetched: 404 Client Error: Revision Not Found$"):
+        foveate.load("hub:somebody/cart-pole@gone")
+    for wrong in ["hub:", "hub:one", "hub:../..", "hub:a/b/c", "hub:a b/c"]:
+        with pytest.raises(foveate.FoveateError, match="names no model; write it as in hub:owner/name"):
+            foveate.load(wrong)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(foveate.FoveateError, match="pip install huggingface_hub"):
+        foveate.load("hub:somebody/cart-pole")

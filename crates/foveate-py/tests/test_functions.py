@@ -222,8 +222,8 @@ def test_claims_are_asked_at_the_tested_decisions_alone_and_judged_side_by_side(
         policy, "car-racing", out=tmp_path / "a", claims={"middle": single, "signed": foveate.batched(batches), "sky": sky}, **PICTURES
     )
     tested = report.details["decisions"]
-    assert len(single.seen) == len(sky.seen) == sum(len(batch) for batch in batches.seen) <= tested == 20
-    assert len(batches.seen) == 1 and batches.seen[0].shape[1:] == single.seen[0].shape
+    assert len(single.seen) == len(sky.seen) == sum(len(batch) for batch in batches.seen) == 2 * tested == 40
+    assert len(batches.seen) == 2 and batches.seen[0].shape[1:] == single.seen[0].shape
     found = answers(report)
     assert found["moves", None] == "yes" and found["path", None] == "yes", report.verdict
     assert found["right", "middle"] == found["right", "signed"] == "yes" and found["right", "sky"] != "yes", report.verdict

@@ -1,13 +1,14 @@
 //! `gym:ID`: any Gymnasium environment as a world.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 use foveate_core::hint::Setting;
-use foveate_core::{Env, EnvError, near};
+use foveate_core::{Env, EnvError, EnvSpec, near};
 use foveate_envs::registry::{Choice, EnvRequest, Family, WorldDescriptor, WorldError};
 use foveate_gym::{Gym, GymError, GymWorld, OPTIONS, PREFIX, Settings, hosted};
 
-pub use foveate_gym::{Host, HostedName, host, runs_in};
+pub use foveate_gym::{Host, HostedName, ONNX_PROGRAM, OnnxAgent, OnnxModel, host, runs_in};
 
 /// Name of the picture that an environment returns as its observation.
 pub const PICTURE: &str = "world";
@@ -31,7 +32,7 @@ pub(crate) static DESCRIPTOR: WorldDescriptor = WorldDescriptor {
     has_process: true,
     runs_code: true,
     // All other options (`path`, `gym_wrapper`, every `arg.NAME`) select code or open a file.
-    file_options: &["timeout", "start_timeout", "memory", "image", "actions"],
+    file_options: &["timeout", "start_timeout", "memory", "image", "show", "actions"],
     fallback_picture: Some(RENDER),
     ..WorldDescriptor::new(
         "gym:ID",
@@ -78,12 +79,34 @@ fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
         }
         .into());
     }
-    let options = request.options.iter().map(|(name, value)| (&**name, &**value));
-    let settings =
-        Settings { hosted: hosted(id), ..Settings::parse(id, options).map_err(WorldError::source_of)? };
-    let drawn = request.picture.as_deref() == Some(RENDER);
-    let gym = start(Settings { drawn, ..settings }).map_err(WorldError::source_of)?;
+    let settings = settings(id, request).map_err(WorldError::source_of)?;
+    let gym = start(Settings { hosted: hosted(id), ..settings }).map_err(WorldError::source_of)?;
     Ok(Box::new(GymWorld::new(gym)))
+}
+
+/// The settings of the environment `id`.
+fn settings(id: &str, request: &EnvRequest) -> Result<Settings, GymError> {
+    let options = request.options.iter().map(|(name, value)| (&**name, &**value));
+    let drawn = request.picture.as_deref() == Some(RENDER);
+    Ok(Settings { drawn, ..Settings::parse(id, options)? })
+}
+
+/// Changes the request for an environment so that its world shows all that an agent needs which takes observations as the
+/// environment gives them.
+pub fn show_all(request: &mut EnvRequest) {
+    if request.id.starts_with(PREFIX) {
+        request.options.entry("show".into()).or_insert_with(|| "all".into());
+    }
+}
+
+/// Loads the ONNX model of a file for the world that `request` describes, which has this `spec`.
+///
+/// # Errors
+/// When there is no Python with onnxruntime, or when the file is no ONNX model of a policy.
+pub fn onnx(path: &Path, request: &EnvRequest, spec: &EnvSpec) -> Result<Arc<OnnxModel>, GymError> {
+    let id = request.id.strip_prefix(PREFIX).filter(|_| request.picture.as_deref() != Some(RENDER));
+    let settings = id.map(|id| settings(id, request)).transpose()?;
+    OnnxModel::load(path, spec, settings.as_ref()).map_err(with_traceback)
 }
 
 /// Starts an environment, or reuses a running one: worlds that differ only in wrappers and shifts (such as

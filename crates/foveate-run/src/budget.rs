@@ -18,6 +18,11 @@ use foveate_registry::WORLDS;
 const USUAL_MEMORY: u64 = 16 << 30;
 /// A worker with the smallest world and agent, two copies each.
 pub(crate) const WORKER: u64 = 1 << 20;
+/// Address space that the C library sets aside for each thread: it counts where the process has a limit (`ulimit -v`), and a small
+/// allocation that fails ends the program.
+const ARENA: u64 = 64 << 20;
+/// Threads beside workers: the one that waits for them, and that of signals and progress.
+const OTHER_THREADS: u64 = 2;
 /// A Python interpreter with numpy and Gymnasium; some games take more.
 const PYTHON: u64 = 40 << 20;
 /// A job of a batch with its result.
@@ -209,9 +214,15 @@ pub(crate) fn world(spec: &EnvSpec) -> u64 {
 pub(crate) fn workers(workers: usize, params: usize, spec: &EnvSpec) -> Need {
     let (params, world) = (16 * params as u64, world(spec));
     // World and agent have a spare copy each; a process is not copied.
-    let each = WORKER.saturating_add(2 * params).saturating_add(2 * world);
+    let arena = if process_memory().is_some() { ARENA } else { 0 };
+    let each = WORKER.saturating_add(2 * params).saturating_add(2 * world).saturating_add(arena);
     let what = format!("{workers} workers");
-    Need::default().with(what, workers as u64, each, format!("lower {}", Setting::Workers))
+    Need::default().with("other threads", OTHER_THREADS, arena, "raise the limit (ulimit -v)").with(
+        what,
+        workers as u64,
+        each,
+        format!("lower {}", Setting::Workers),
+    )
 }
 
 /// Checks that an evaluation of `episodes` episodes fits this machine.

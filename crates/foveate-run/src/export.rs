@@ -1,5 +1,7 @@
 //! Agents as files for other programs.
 
+mod hub;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +15,7 @@ use serde_json::Value;
 
 use crate::atomic;
 use crate::error::RunError;
+use crate::evaluate::EvalReport;
 use crate::folder::{FolderHandle, parent};
 use crate::tensors::TensorFile;
 use crate::weights::AgentFile;
@@ -27,6 +30,18 @@ pub enum ExportKind {
     Onnx,
     /// A folder with a module of PyTorch, its weights and a README
     Torch,
+    /// A folder as model hubs keep it: weights, configuration, and a card with the scores of an evaluation
+    Hub,
+}
+
+impl fmt::Display for ExportKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ExportKind::Onnx => "onnx",
+            ExportKind::Torch => "torch",
+            ExportKind::Hub => "hub",
+        })
+    }
 }
 
 impl ExportKind {
@@ -36,6 +51,7 @@ impl ExportKind {
         match self {
             ExportKind::Onnx => format!("{stem}.onnx").into(),
             ExportKind::Torch => format!("{stem}-torch").into(),
+            ExportKind::Hub => format!("{stem}-hub").into(),
         }
     }
 }
@@ -75,16 +91,30 @@ impl fmt::Display for Exported {
     }
 }
 
-/// Writes the agent of `file` to `out`, which must not exist; missing folders above it are created. `spec` gives the shape of its
-/// world, which an ONNX model needs.
+/// What an export asks about the agent's world.
+pub trait ExportWorld {
+    /// Its shape, which an ONNX model needs.
+    ///
+    /// # Errors
+    /// When the world cannot be built.
+    fn spec(&mut self) -> Result<EnvSpec, RunError>;
+
+    /// An evaluation of the agent, for its card, and the command that repeats it.
+    ///
+    /// # Errors
+    /// When world or agent fail.
+    fn evaluated(&mut self) -> Result<(EvalReport, String), RunError>;
+}
+
+/// Writes the agent of `file` to `out`, which must not exist; missing folders above it are created.
 ///
 /// # Errors
-/// When the agent has no such form, the world does not fit it, `out` exists or cannot be written, and those of `spec`.
+/// When the agent has no such form, the world does not fit it, `out` exists or cannot be written, and those of `world`.
 pub fn export(
     file: &AgentFile,
     kind: ExportKind,
     out: &Path,
-    spec: &mut dyn FnMut() -> Result<EnvSpec, RunError>,
+    world: &mut dyn ExportWorld,
 ) -> Result<Exported, RunError> {
     if out.file_name().is_none() || out.symlink_metadata().is_ok() {
         let why = format!(
@@ -95,13 +125,13 @@ pub fn export(
         return Err(RunError::BadRequest { why });
     }
     let config = registry::config(file.name(), file.config())?;
-    let Some(module) = config.torch()? else {
+    let no_module = || {
         let why = format!(
-            "agent {} cannot be exported; choose weights of one of: {}",
+            "agent {} cannot be exported to {kind}; choose weights of one of: {}, or hub",
             file.name(),
             exportable().join(", ")
         );
-        return Err(RunError::BadRequest { why });
+        RunError::BadRequest { why }
     };
     let mut exported = Exported {
         agent: file.name().to_owned(),
@@ -113,9 +143,17 @@ pub fn export(
         outputs: vec![],
     };
     match kind {
-        ExportKind::Torch => exported.files = write_folder(out, &of_torch(file, &module))?,
+        ExportKind::Hub => {
+            let (report, command) = world.evaluated()?;
+            exported.files = write_folder(out, &hub::files(file, &report, &command))?;
+        }
+        ExportKind::Torch => {
+            let module = config.torch()?.ok_or_else(no_module)?;
+            exported.files = write_folder(out, &of_torch(file, &module))?;
+        }
         ExportKind::Onnx => {
-            let model = config.onnx(file.params(), &spec()?)?.ok_or_else(|| RunError::BadRequest {
+            config.torch()?.ok_or_else(no_module)?;
+            let model = config.onnx(file.params(), &world.spec()?)?.ok_or_else(|| RunError::BadRequest {
                 why: format!("agent {} has no ONNX model; export it to torch", file.name()),
             })?;
             FolderHandle::open_or_create(parent(out))?;

@@ -104,6 +104,11 @@ impl AgentFile {
         Some(FileWorld::new(EnvRequest { id, picture, variants, options, ..EnvRequest::default() }, file))
     }
 
+    /// A note, such as `source`.
+    pub fn about(&self, name: &str) -> Option<&str> {
+        self.about.get(name).map(|text| &**text)
+    }
+
     /// The registered name of the agent.
     pub fn name(&self) -> &str {
         &self.agent
@@ -268,7 +273,7 @@ pub fn is_weights_or_run(path: &Path) -> bool {
     if !path.is_dir() {
         return path.exists();
     }
-    [WEIGHTS[0], WEIGHTS[1], "config.toml"].iter().any(|name| path.join(name).exists())
+    WEIGHTS.iter().chain(&["config.toml"]).any(|name| path.join(name).exists())
 }
 
 /// Returns whether `path` is a folder, such as a run.
@@ -276,8 +281,11 @@ pub fn is_run(path: &Path) -> bool {
     path.is_dir()
 }
 
-/// The weight files of a run, the best ones first.
-const WEIGHTS: [&str; 2] = ["best.safetensors", "last.safetensors"];
+/// The weight file of a folder as model hubs keep it.
+pub(crate) const HUB_WEIGHTS: &str = "model.safetensors";
+
+/// The weight files of a folder: of a run, the best ones first, or of a model hub.
+const WEIGHTS: [&str; 3] = ["best.safetensors", "last.safetensors", HUB_WEIGHTS];
 
 /// The weights called `path`, and their label: a file, the folder of a run, or a [bundled agent](champion).
 ///
@@ -308,7 +316,7 @@ pub fn load_weights_or_run(path: &Path) -> Result<(AgentFile, PathBuf), RunError
     }
     Err(RunError::BadRun {
         folder: path.to_path_buf(),
-        why: "the folder holds neither best.safetensors nor last.safetensors; give a run that has finished its \
+        why: "the folder holds neither best.safetensors nor last.safetensors nor model.safetensors; give a run that has finished its \
               first validation, or a weight file"
             .into(),
     })

@@ -36,6 +36,7 @@
 
 mod import;
 pub mod jobs;
+mod kept;
 mod loaded;
 mod player;
 mod world;
@@ -62,7 +63,7 @@ pub use foveate_train::{LEARNERS, LearnerDescriptor};
 pub use import::{ImportRequest, Imported, Spread, import};
 pub(crate) use loaded::labels_with_options;
 pub use loaded::{LoadedAgent, each_variant, labels};
-pub use player::Player;
+pub use player::{OwnAgent, Player};
 pub use world::World;
 
 /// What a world and an agent of one's own are written with: `use foveate::simple::*`.

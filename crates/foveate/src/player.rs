@@ -1,18 +1,24 @@
 //! An agent in its world.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use foveate_core::hint::Setting;
 use foveate_core::{Agent, Env};
 use foveate_envs::registry::EnvRequest;
+use foveate_registry::gymnasium::{self, OnnxAgent};
 use foveate_run::RunError;
 use foveate_run::evaluate::Labels;
-use foveate_run::explain::AskedAgent;
+use foveate_run::explain::{AskedAgent, AskedTwice, ClaimOfMoments};
 use foveate_run::fit;
 use foveate_run::stress::{Contender, Tested};
 use foveate_run::trust::WorldSpec;
 use foveate_run::weights::is_run;
+use foveate_run::workers::Stop;
 
+use crate::jobs::Explain;
+use crate::kept::KeptAnswers;
 use crate::{LoadedAgent, World, labels};
 
 /// An agent and the world that it acts in: what [jobs](crate::jobs) run on.
@@ -26,21 +32,70 @@ pub struct Player {
     pub source: String,
     /// The world.
     pub world: EnvRequest,
-    /// Of an agent of the calling program: what is known of it for reports.
-    pub asked: Option<AskedAgent>,
+    /// What reports know of an agent that is in no weight file, and ask of it.
+    pub own: OwnAgent,
     /// A world that was built to see what fits it.
     built: World,
 }
 
+/// What reports know of an agent that is in no weight file, and ask of it.
+#[derive(Clone, Default)]
+pub struct OwnAgent {
+    /// False if its answers depend on the observation alone, as far as is known.
+    pub has_state: bool,
+    /// Whether it says what it attends to.
+    pub has_attention: bool,
+    /// How often it may be asked beside playing; `None` for as often as the method wants.
+    pub questions: Option<usize>,
+    /// What is claimed to matter to it.
+    pub claims: Vec<Arc<dyn ClaimOfMoments + Send>>,
+}
+
+impl fmt::Debug for OwnAgent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let claims: Vec<&str> = self.claims.iter().map(|claim| claim.name()).collect();
+        f.debug_struct("OwnAgent")
+            .field("has_state", &self.has_state)
+            .field("has_attention", &self.has_attention)
+            .field("questions", &self.questions)
+            .field("claims", &claims)
+            .finish()
+    }
+}
+
 impl Player {
-    /// The agent with the weights called `name`, as in [`LoadedAgent::load`], in the world of `spec`.
+    /// The agent with the weights called `name`, as in [`LoadedAgent::load`], or the ONNX model of the file `name`, in the world of
+    /// `spec`.
     ///
     /// # Errors
-    /// Those of [`LoadedAgent::load`].
+    /// Those of [`LoadedAgent::load`]; when the file is no ONNX model of a policy, or Python or onnxruntime are missing.
     pub fn load(name: Option<&Path>, spec: &WorldSpec) -> Result<Self, RunError> {
+        if let Some(path) = name.filter(|path| is_onnx(path)) {
+            return Player::onnx(path, spec);
+        }
         let built = World::new(spec.clone());
         let loaded = LoadedAgent::load(name, &built)?;
         Ok(Player { built, ..loaded.into() })
+    }
+
+    /// The ONNX model of a file.
+    fn onnx(path: &Path, spec: &WorldSpec) -> Result<Self, RunError> {
+        if spec.id.is_none() {
+            let why = format!(
+                "{} is an ONNX model, which names no world; {}",
+                path.display(),
+                Setting::World.to("…")
+            );
+            return Err(RunError::BadRequest { why });
+        }
+        let mut world = spec.request();
+        gymnasium::show_all(&mut world);
+        let built = World::new(spec.clone());
+        let found = built.spec(&world)?;
+        let model = gymnasium::onnx(path, &world, &found)?;
+        let own = OwnAgent { has_state: model.has_state(), ..OwnAgent::default() };
+        let agent = Box::new(OnnxAgent::new(model, &found));
+        Ok(Player { own, built, ..Player::own(path.display().to_string(), agent, world) })
     }
 
     /// Several agents, each with a name of its own; the champion when no name is given.
@@ -63,12 +118,19 @@ impl Player {
         Ok(players)
     }
 
-    /// An agent of the calling program, with its name. Reports need [`Player::asked`].
+    /// An agent of the calling program, with its name.
     pub fn own(name: impl Into<String>, agent: Box<dyn Agent>, world: EnvRequest) -> Self {
         let name = name.into();
         let tested = Tested::Own(Arc::new(Mutex::new(agent)));
         let source = name.clone();
-        Player { source, name, tested, world, asked: None, built: World::new(WorldSpec::default()) }
+        Player {
+            source,
+            name,
+            tested,
+            world,
+            own: OwnAgent::default(),
+            built: World::new(WorldSpec::default()),
+        }
     }
 
     /// Sets on how many threads an agent of a file works on one picture; results stay the same.
@@ -84,6 +146,29 @@ impl Player {
     /// When the weights do not fit its settings.
     pub fn agent(&self) -> Result<Box<dyn Agent>, RunError> {
         self.tested.agent()
+    }
+
+    /// The agent for a report in `env`, and what is known of it. One that is in no weight file is asked the same questions twice, and
+    /// keeps its answers if these are the same and it has no state.
+    ///
+    /// # Errors
+    /// When the weights do not fit the agent's settings, when world or agent fail, or when someone asked to stop.
+    pub(crate) fn asked(
+        &self,
+        env: &dyn Env,
+        job: &Explain,
+        stop: &Stop,
+    ) -> Result<(Box<dyn Agent>, Option<AskedAgent>), RunError> {
+        let agent = self.agent()?;
+        if matches!(self.tested, Tested::File(_)) {
+            return Ok((agent, None));
+        }
+        let OwnAgent { has_state, has_attention, questions, ref claims } = self.own;
+        let twice = AskedTwice::of(env, &*agent, job.seed, job.max_steps, &|| stop.asked())?;
+        let keeps = twice.is_steady() && !has_state && !has_attention;
+        let agent = if keeps { Box::new(KeptAnswers::of(agent)) } else { agent };
+        let remembers = has_state || !twice.is_steady();
+        Ok((agent, Some(AskedAgent { twice, remembers, questions, claims: claims.clone() })))
     }
 
     /// The labels of its world and weights in reports and videos.
@@ -113,6 +198,18 @@ impl Player {
 impl From<LoadedAgent> for Player {
     fn from(LoadedAgent { file, source, world }: LoadedAgent) -> Self {
         let built = World::new(WorldSpec::default());
-        Player { name: source.clone(), tested: Tested::File(file), source, world, asked: None, built }
+        Player {
+            name: source.clone(),
+            tested: Tested::File(file),
+            source,
+            world,
+            own: OwnAgent::default(),
+            built,
+        }
     }
+}
+
+/// Whether a file is an ONNX model, by its name.
+fn is_onnx(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"))
 }

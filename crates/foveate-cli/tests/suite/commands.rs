@@ -229,7 +229,7 @@ fn stress_makes_a_table_and_keeps_its_rows() {
         ["--variants", "bar", "--shifts", "noise,blob:5:x=0.3", "--severities", "1,5", "--out", "made/here"];
     let all = [&["stress", "w.safetensors"], &short[..], &rows].concat();
     let text = dir.ok(&all);
-    for file in ["table.md", "table.csv", "table.json", "table.svg", "severities.svg"] {
+    for file in ["table.md", "table.tex", "table.csv", "table.json", "table.svg", "severities.svg"] {
         let bytes = dir.read(&format!("made/here/{file}"));
         assert!(!bytes.is_empty(), "{file}");
     }

@@ -352,3 +352,32 @@ fn what_cannot_be_exported_is_said_in_a_sentence() {
     assert_eq!(done.code, Some(2));
     assert!(done.stderr.contains("tensorflow") && done.stderr.contains("onnx, torch"), "{}", done.stderr);
 }
+
+/// A folder as model hubs keep it: its scores are those that its command gives, also with the folder.
+#[test]
+fn a_folder_for_a_hub_has_a_card_and_is_taken_as_weights() {
+    let dir = Dir::new();
+    let flags =
+        ["export", "cartpole-swingup-harder", "--to", "hub", "--episodes", "3", "--out", "card", "--json"];
+    let told = dir.json(&flags);
+    assert_eq!(told["files"], json!(["model.safetensors", "config.json", "README.md"]));
+    let own = dir.json(&["eval", "cartpole-swingup-harder", "--episodes", "3", "--seed", "1", "--json"]);
+    let card = String::from_utf8(dir.read("card/README.md")).expect("text");
+    let config: Value = serde_json::from_slice(&dir.read("card/config.json")).expect("JSON");
+    assert_eq!((&config["agent"], &config["world"]["id"]), (&"attention-neuron".into(), &own["env"]));
+    let number = |key: &str| own[key].as_f64().expect("a number");
+    let value = format!("value: {:.2} +/- {:.2}\n", number("mean"), number("std"));
+    let interval = own["ci95"].as_array().expect("an interval");
+    let interval: Vec<String> =
+        interval.iter().map(|x| format!("{:.2}", x.as_f64().expect("a number"))).collect();
+    let interval = format!("interval_95: [{}]\n", interval.join(", "));
+    let head = card.strip_prefix("---\n").and_then(|card| card.split_once("\n---\n")).expect("a head").0;
+    for part in
+        [&value, &interval, "episodes: 3\n", "command: \"foveate eval WEIGHTS --episodes 3 --seed 1\""]
+    {
+        assert!(format!("{head}\n").contains(part), "{part}: {head}");
+    }
+    let again = dir.json(&["eval", "card", "--episodes", "3", "--seed", "1", "--json"]);
+    assert_eq!(again["returns"], own["returns"]);
+    check_fails(&dir, &flags, &["card is there already; move it away, or choose another place"]);
+}

@@ -22,6 +22,7 @@ mod leftovers;
 mod models;
 mod newcomer;
 mod no_files;
+mod onnx;
 #[cfg(unix)]
 mod s3ta;
 mod take_cover;

@@ -167,7 +167,7 @@ fn little_memory_is_a_sentence() {
                 <actuator><motor joint='j'/></actuator></mujoco>";
     std::fs::write(&model, text).expect("written");
     // Megabytes of address space; with the last, all is well.
-    for megabytes in [100, 120, 140, 160, 200, 240, 320, 4000] {
+    for megabytes in [100, 120, 140, 160, 200, 220, 230, 240, 260, 320, 4000] {
         for world in [format!("mjcf:{}", model.display()), "cheetah-run".to_owned()] {
             let done = Command::new("sh")
                 .args([

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use foveate_core::Image;
 
 use crate::figure::{Dress, Figure, Ink, style_rules, svg, variables};
-use crate::text::{base64, escape, joined};
+use crate::text::{base64, escape, joined, latex};
 pub use player::{FilmEffects, PageFilm, player_data};
 
 const TEMPLATE: &str = include_str!("template.html");
@@ -134,6 +134,13 @@ impl PageTable {
     pub fn new<const N: usize>(columns: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> Self {
         let rows = rows.into_iter().map(Into::into).collect();
         PageTable { lead: None, columns: columns.map(Into::into).into(), rows }
+    }
+
+    /// The table for LaTeX with the package `booktabs`, under what stands above it as a comment.
+    pub fn latex(&self) -> String {
+        let lead = self.lead.as_ref().map_or(String::new(), |lead| format!("% {lead}\n"));
+        let rows = self.rows.iter().map(|row| row.iter().map(|cell| &**cell));
+        lead + &latex(self.columns.iter().map(|name| &**name), rows)
     }
 
     fn html(&self) -> String {

@@ -57,7 +57,7 @@ pub use report::{Report, Study};
 pub(crate) use swaps::strongest;
 pub use swaps::{
     Answer, ClaimMap, ClaimOfMoments, Compared, Comparison, EffectMeter, Order, Randomised, Regret,
-    SwapReport, UNTRAINED, Untrained, VerdictLine, study_swaps,
+    SwapReport, UNTRAINED, Untrained, VerdictLine, XrlBench, study_swaps,
 };
 pub use twice::{AskedFunction, AskedTwice};
 

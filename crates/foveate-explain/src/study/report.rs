@@ -53,8 +53,8 @@ impl Study {
         &self.report
     }
 
-    /// Passes name and bytes of every file of the report to `add`: figures as SVG, PNG, CSV and JSON, the page, the film if
-    /// there is one, and last [`REPORT_FILE`].
+    /// Passes name and bytes of every file of the report to `add`: figures as SVG, PNG, CSV and JSON, the page, its
+    /// tables for LaTeX, the film if there is one, and last [`REPORT_FILE`].
     ///
     /// # Errors
     /// The first that `add` gives.
@@ -63,6 +63,12 @@ impl Study {
         let html = self.page().html(&png);
         self.report.head.bytes = html.len();
         add("index.html", html.as_bytes())?;
+        for section in self.report.findings.sections() {
+            for (number, table) in section.tables.iter().enumerate() {
+                let number = if number == 0 { String::new() } else { format!("-{}", number + 1) };
+                add(&format!("tables/{}{number}.tex", section.id), table.latex().as_bytes())?;
+            }
+        }
         if let Some(film) = &self.shown.film {
             add("episode.mp4", film.film().mp4)?;
         }

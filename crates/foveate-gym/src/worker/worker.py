@@ -39,8 +39,6 @@ REPLY = struct.Struct("<BBHId")
 LOOKS, PATIENCE, AGAIN = 40, 2, 256
 # Longer texts of wrappers are refused.
 MOST_WRAPPERS = 2000
-# More pictures at once are numbers.
-MOST_FRAMES = 64
 FINE, RAISED, REFUSED = 0, 1, 2
 TERMINATED, TRUNCATED, HEAVY = 1, 2, 4
 # Where ids come from that Gymnasium itself does not know: module to import, package to install.
@@ -249,246 +247,6 @@ def one_line(error):
     return " ".join(str(error).split())
 
 
-class Eyes:
-    """Writes observations to the memory file: first the pictures, `[frames, height, width, channels]` bytes, then their
-    depth, `[height, width]` bytes, then the other numbers, `float32`.
-
-    `drawn` is how large the pictures are that render() draws, if they take the place of those in the observation."""
-
-    def __init__(self, gymnasium, numpy, space, wanted, drawn=None):
-        self.spaces, self.np, self.wanted = gymnasium.spaces, numpy, wanted
-        self.size = drawn  # width, height
-        self.frames, self.channels = 1, 3
-        # Of each picture in the observation its left edge in the one that is shown, and its width and height.
-        self.regions = []
-        self.copies = []
-        self.parts = [["render()", "picture", "%d x %d, rgb" % drawn]] if drawn else []
-        self.left_out = []
-        # Where the numbers of each part begin, and how many there are.
-        self.spans = []
-        self.numbers = 0
-        self.depth = None
-        self.plan(space, "", lambda whole: whole)
-        if self.depth:
-            title, find, part, size, layout = self.depth
-            if size == self.size:
-                self.copies.append(("depth", find, part, layout))
-                self.parts.append([title, "depth", "%d x %d, %s" % (size + (layout,))])
-            else:
-                self.left_out.append([title, "a depth without its picture"])
-                self.depth = None
-
-    def plan(self, space, name, find):
-        spaces, np = self.spaces, self.np
-        title = name or "observation"
-        if isinstance(space, spaces.Dict):
-            for key, part in space.spaces.items():
-                self.plan(part, "%s%s" % (name and name + ".", key), lambda whole, f=find, k=key: f(whole)[k])
-        elif isinstance(space, spaces.Tuple):
-            for index, part in enumerate(space.spaces):
-                self.plan(part, "%s%s" % (name and name + ".", index), lambda whole, f=find, k=index: f(whole)[k])
-        elif isinstance(space, spaces.Box):
-            looks = self.looks(space)
-            if looks and "depth" in title and looks[1].endswith("grey") and self.wanted != title:
-                self.depth = (title, find, space, looks[0], looks[1])
-            elif looks and self.size is None and self.wanted in (None, title):
-                self.size = looks[0]
-                self.frames = 1
-                if looks[1].endswith("stack"):
-                    self.frames = space.shape[2] if looks[1].endswith("last stack") else space.shape[0]
-                self.channels = 1 if "grey" in looks[1] else 3
-                self.regions.append((0,) + looks[0])
-                self.copies.append(("picture", find, space, looks[1]))
-                words = "%d x %d, %s" % (looks[0] + (looks[1],))
-                self.parts.append([title, "picture", words + (" of %d" % self.frames if self.frames > 1 else "")])
-            elif looks and self.wanted is None and HERE and self.beside(looks):
-                # Several cameras, side by side: the program's own policy sees them all.
-                (width, height), layout = looks
-                self.regions.append((self.size[0], width, height))
-                self.size = (self.size[0] + width, max(self.size[1], height))
-                self.copies.append(("picture", find, space, layout))
-                self.parts.append([title, "picture", "%d x %d, %s" % (width, height, layout)])
-            elif looks and self.size is not None and not self.wanted == title:
-                self.left_out.append([title, "a second picture"])
-            elif looks:
-                self.left_out.append([title, "not the picture that was asked for"])
-            else:
-                count = int(np.prod(space.shape))
-                self.add(title, find, space, "numbers", count, "%d numbers, %s" % (count, space.dtype))
-        elif isinstance(space, spaces.Discrete):
-            self.add(title, find, space, "one", int(space.n), "one of %d, as %d numbers" % (space.n, space.n))
-        elif isinstance(space, spaces.MultiDiscrete):
-            counts = [int(n) for n in space.nvec.reshape(-1)]
-            self.add(title, find, space, "several", sum(counts), "choices of %s, as %d numbers" % (counts, sum(counts)))
-        elif isinstance(space, spaces.MultiBinary):
-            count = int(np.prod(space.shape))
-            self.add(title, find, space, "numbers", count, "%d bits" % count)
-        else:
-            self.left_out.append([title, type(space).__name__])
-
-    def beside(self, looks):
-        """Whether another picture fits beside those that are shown."""
-        one = self.regions and self.frames == 1 and not looks[1].endswith("stack")
-        return one and self.channels == (1 if "grey" in looks[1] else 3)
-
-    def add(self, title, find, space, kind, count, words):
-        self.copies.append((kind, find, space, (self.numbers, count)))
-        self.parts.append([title, "numbers", words])
-        self.spans.append([title, self.numbers, count])
-        self.numbers += count
-
-    def looks(self, space):
-        """Width and height, and how the picture lies in memory, if it is one."""
-        np, shape = self.np, space.shape
-        if space.dtype == np.uint8:
-            prefix = ""
-        elif space.dtype.kind == "f" and np.all(space.low == 0) and np.all(space.high == 1):
-            prefix = "unit "
-        elif HERE and space.dtype.kind == "f" and same(space.low) and same(space.high) and space.low.min() < space.high.max():
-            prefix = "unit "
-        else:
-            return None
-        if len(shape) == 2:
-            size, layout = (shape[1], shape[0]), "grey"
-        elif HERE and len(shape) == 3 and 3 < shape[2] <= MOST_FRAMES and shape[0] >= 16:
-            # The program's own policy sees what it was trained on: nothing of it may be left out, as alpha would be.
-            size, layout = (shape[1], shape[0]), "grey last stack"
-        elif len(shape) == 3 and shape[2] in (1, 3, 4):
-            size, layout = (shape[1], shape[0]), {1: "grey", 3: "rgb", 4: "rgba"}[shape[2]]
-        elif len(shape) == 3 and shape[0] in (1, 3):
-            size, layout = (shape[2], shape[1]), {1: "grey first", 3: "rgb first"}[shape[0]]
-        elif (HERE or not prefix) and len(shape) == 3 and shape[0] <= MOST_FRAMES:
-            # The last pictures, the oldest first, as Gymnasium's FrameStackObservation gives them.
-            size, layout = (shape[2], shape[1]), "grey stack"
-        elif (HERE or not prefix) and len(shape) == 4 and shape[0] <= MOST_FRAMES and shape[3] in (1, 3):
-            size, layout = (shape[2], shape[1]), {1: "grey stack", 3: "rgb stack"}[shape[3]]
-        else:
-            return None
-        # Smaller ones are boards and symbols.
-        return ((int(size[0]), int(size[1])), prefix + layout) if min(size) >= 16 else None
-
-    def bytes(self):
-        pixels = self.size[0] * self.size[1] if self.size else 0
-        picture = pixels * (self.frames * self.channels + (1 if self.depth else 0))
-        return (picture + 7) // 8 * 8, 4 * self.numbers
-
-    def open(self, memory):
-        """Maps the memory file; gives what writes an observation to it."""
-        np = self.np
-        at, more = self.bytes()
-        total = max(at + more, 1)
-        os.ftruncate(memory, total)
-        self.map = mmap.mmap(memory, total)
-        numbers = np.frombuffer(self.map, "<f4", self.numbers, at)
-        writers = []
-        regions = iter(self.regions)
-        for kind, find, space, what in self.copies:
-            if kind == "picture":
-                width, height = self.size
-                shape = (self.frames, height, width, self.channels)
-                target = np.frombuffer(self.map, np.uint8, width * height * shape[0] * shape[3]).reshape(shape)
-                target = target if what.endswith("stack") else target[0]
-                if len(self.regions) > 1:
-                    left, across, down = next(regions)
-                    target = target[:down, left : left + across]
-                writers.append((find, picture_writer(np, space, what, target)))
-            elif kind == "depth":
-                width, height = self.size
-                target = np.frombuffer(self.map, np.uint8, width * height, width * height * self.frames * self.channels)
-                target = target.reshape(height, width, 1)
-                writers.append((find, picture_writer(np, space, what, target)))
-            else:
-                target = numbers[what[0] : what[0] + what[1]]
-                writers.append((find, numbers_writer(np, kind, space, target)))
-        if len(writers) == 1 and self.parts[0][0] == "observation":
-            return writers[0][1]
-
-        def write_all(whole):
-            for find, write in writers:
-                write(find(whole))
-
-        return write_all
-
-
-def same(bounds):
-    """Whether all bounds are one finite number."""
-    first = float(bounds.flat[0])
-    return abs(first) < 1e30 and bool((bounds == first).all())
-
-
-def picture_writer(np, space, layout, target):
-    shape = space.shape
-    unit, layout = layout.startswith("unit "), layout.replace("unit ", "")
-    low, high = (float(space.low.flat[0]), float(space.high.flat[0])) if unit else (0.0, 1.0)
-    copyto, ndarray, uint8 = np.copyto, np.ndarray, np.dtype(np.uint8)
-
-    def arranged(picture):
-        if picture.shape != shape:
-            raise ValueError("the observation is a picture of shape %s; its space says %s" % (picture.shape, shape))
-        if picture.dtype.kind == "f" and not np.isfinite(picture).all():
-            raise Refusal("the picture in its observation has a NaN or an infinity; correct the environment")
-        if unit:
-            picture = np.rint((np.clip(picture, low, high) - low) * (255.0 / (high - low)))
-        if layout.endswith("last stack"):
-            picture = picture.transpose(2, 0, 1)
-        if layout.endswith(" first"):
-            picture = picture.transpose(1, 2, 0)
-        if picture.ndim < target.ndim:
-            picture = picture[..., None]
-        return picture[..., :3]
-
-    if layout in ("rgb", "rgb stack") and not unit:
-
-        def write(picture):
-            if type(picture) is ndarray and picture.shape == shape and picture.dtype == uint8:
-                copyto(target, picture)
-            else:
-                copyto(target, arranged(np.asarray(picture)), "unsafe")
-
-    else:
-
-        def write(picture):
-            copyto(target, arranged(np.asarray(picture)), "unsafe")
-
-    return write
-
-
-def numbers_writer(np, kind, space, target):
-    shape = space.shape
-    if kind == "numbers":
-        target = target.reshape(shape)
-
-        def write(value):
-            value = np.asarray(value)
-            if value.shape != shape:
-                raise ValueError("a part of the observation has shape %s; its space says %s" % (value.shape, shape))
-            np.copyto(target, value, "unsafe")
-
-    elif kind == "one":
-        start, count = int(space.start), int(space.n)
-
-        def write(value):
-            index = int(value) - start
-            if not 0 <= index < count:
-                raise ValueError("a part of the observation is %s; its space says %s" % (value, space))
-            target[:] = 0.0
-            target[index] = 1.0
-
-    else:
-        counts = space.nvec.reshape(-1)
-        offsets = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        starts = np.asarray(getattr(space, "start", 0)).reshape(-1)
-
-        def write(value):
-            index = np.asarray(value).reshape(-1) - starts
-            if index.shape != counts.shape or (index < 0).any() or (index >= counts).any():
-                raise ValueError("a part of the observation is %s; its space says %s" % (value, space))
-            target[:] = 0.0
-            target[offsets + index] = 1.0
-
-    return write
-
-
 class Hands:
     """Turns the numbers of the parent into actions: of a Box its own numbers, of a choice one score for each."""
 
@@ -663,7 +421,7 @@ class Host:
                 raise Refusal("it has no render mode rgb_array, so it draws nothing to see; leave out the setting `picture render`")
             self.env.reset(seed=0)
             drawn = self.draw().shape[1::-1]
-        self.eyes = Eyes(gymnasium, numpy, space, request.get("image"), drawn)
+        self.eyes = Eyes(gymnasium, numpy, space, request.get("image"), drawn, request.get("whole", False))
         if not self.eyes.copies and not drawn:
             raise Refusal("nothing in its observation is a picture or a number: %s" % (space,))
         self.hands = Hands(gymnasium, numpy, self.env.action_space, request.get("exact_actions", False))
@@ -918,12 +676,12 @@ def serve(begun):
 
 def serve_here(copy, renew, memory, seen):
     """Serves what `copy` makes in the program that this thread belongs to, see `Host`; `seen` is called with what translates its
-    observations and actions."""
+    observations."""
 
     def begun(request):
         made = copy()
         host = Host(control, memory, request, made, renew())
-        seen(host.eyes, host.hands)
+        seen(host.eyes)
         return host
 
     serve(begun)

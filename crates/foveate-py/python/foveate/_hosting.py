@@ -20,8 +20,6 @@ from typing import Any, ParamSpec, TypeVar
 
 import gymnasium
 import numpy as np
-import numpy.typing as npt
-from gymnasium import spaces
 
 from . import _native
 from .envs import World, request_of
@@ -166,9 +164,8 @@ class Hosted:
         #: What the environment raised.
         self.errors: list[BaseException] = []
         self._given: Any = None
-        #: What lays the environment's observations out, and of each part by its name: kind, layout, region of the picture.
-        self._eyes: Any = None
-        self._parts: dict[str, tuple[str, Any, Any]] = {}
+        #: The way back from what its world shows.
+        self._original: Any = None
         if _steps(given):
             self._given, env = given, _checked(given)
             self._made: list[Any] = []
@@ -226,13 +223,6 @@ class Hosted:
         def renew() -> Any:
             return make if self._remembers else None
 
-        def seen(eyes: Any, _hands: Any) -> None:
-            titles = [title for title, *_ in eyes.parts[len(eyes.parts) - len(eyes.copies) :]]
-            edges = iter(eyes.regions)
-            named = zip(titles, eyes.copies)
-            parts = {title: (kind, what, next(edges) if kind == "picture" else None) for title, (kind, _, _, what) in named}
-            self._eyes, self._parts = eyes, parts
-
         with socket.socket(fileno=control) as connection:
 
             def read(count: int) -> bytes:
@@ -250,6 +240,11 @@ class Hosted:
                     "__name__": "foveate_worker_here", "control": connection, "read": read, "errors": self.errors
                 }
                 exec(_compiled(source), worker)
+
+                def seen(eyes: Any) -> None:
+                    spaces = self.observation_space, self.action_space
+                    self._original = worker["Original"](gymnasium, np, *spaces, eyes, OptionError)
+
                 worker["serve_here"](make, renew, memory, seen)
         os.close(memory)
         for env in made:
@@ -264,159 +259,20 @@ class Hosted:
 
     def original(self, shown: Any) -> Any:
         """The observation as the environment gives it, of what its world shows."""
-        eyes = self._eyes
-        parts = shown if isinstance(shown, dict) else {"sensors" if eyes.size is None else "image": shown}
-
-        def part(space: Any, name: str) -> Any:
-            if isinstance(space, spaces.Dict):
-                return {key: part(inner, f"{name}.{key}" if name else str(key)) for key, inner in space.spaces.items()}
-            if isinstance(space, spaces.Tuple):
-                return tuple(part(inner, f"{name}.{i}" if name else str(i)) for i, inner in enumerate(space.spaces))
-            title = name or "observation"
-            if title not in self._parts:
-                raise OptionError(f"{title} of the observation, a {type(space).__name__}, is no picture and no numbers, which a report needs")
-            kind, what, region = self._parts[title]
-            if kind in ("picture", "depth"):
-                pixels = parts["image" if kind == "picture" else "depth"]
-                if region is not None and len(eyes.regions) > 1:
-                    left, width, height = region
-                    pixels = pixels[:height, left : left + width]
-                made = _picture(pixels, what, space)
-                if made.shape != space.shape:
-                    raise OptionError(f"{title} is shown as {list(made.shape)} and the model takes {list(space.shape)}: leave out what changes that")
-                return made
-            at, count = what
-            return _numbers(parts["sensors"][at : at + count], kind, space)
-
-        shown_numbers = len(parts["sensors"]) if "sensors" in parts else 0
-        if shown_numbers != eyes.numbers:
-            raise OptionError(f"{shown_numbers} numbers are shown and the model takes {eyes.numbers}: leave out the shift that changes that")
-        return part(self.observation_space, "")
+        return self._original.observation(shown)
 
     def action(self, given: Any) -> Any:
         """The action as its world takes it, of one that the environment takes, or of scores of choices."""
-        space = self.action_space
-        if isinstance(space, spaces.Discrete):
-            numbers = np.asarray(given)
-            if numbers.size == 1 and space.n != 1 and numbers.dtype.kind in "iu":
-                return int(numbers.reshape(())) - int(space.start)
-            return given
-        if given is None:
-            return None
-        if isinstance(space, spaces.Box):
-            numbers = np.asarray(given)
-            return numbers.reshape(-1) if numbers.shape == space.shape or numbers.shape == (1, *space.shape) else given
-        return np.concatenate(list(_row(space, given)))
+        return self._original.action(given)
 
     def map(self, given: Any) -> Any:
         """A map of what matters as its world takes it, of one over a part of the observation, or over several by name."""
-        eyes = self._eyes
-        if not isinstance(given, dict):
-            space = self.observation_space
-            if eyes.size is None and isinstance(space, spaces.Box) and given is not None:
-                # One weight for each number, or for each row of them.
-                weights = np.asarray(given)
-                if weights.ndim > 0 and weights.shape == space.shape[: weights.ndim]:
-                    wide = weights.reshape(weights.shape + (1,) * (len(space.shape) - weights.ndim))
-                    return np.broadcast_to(wide, space.shape).reshape(-1)
-            return given
-        given = dict(_flat(given))
-        if eyes.size is None:
-            rows = []
-            for title, (_, (_, count), _) in self._parts.items():
-                weights = np.zeros(count) if given.get(title) is None else np.asarray(given[title], np.float64).reshape(-1)
-                if weights.size != count:
-                    raise OptionError(f"the map of {title} has {weights.size} weights; it has {count} numbers")
-                rows.append(weights)
-            return np.concatenate(rows)
-        pictures = {title: region for title, (kind, _, region) in self._parts.items() if kind == "picture"}
-        found = [title for title in pictures if title in given]
-        if not found:
-            raise OptionError(f"the map has {', '.join(map(repr, given))}; it is about {' or '.join(map(repr, pictures))}")
-        if len(pictures) == 1:
-            return given[found[0]]
-        width, height = eyes.size
-        whole = np.zeros((height, width))
-        for title, (left, across, down) in pictures.items():
-            if title in given:
-                whole[:down, left : left + across] = _resized(np.asarray(given[title], np.float64), down, across)
-        return whole
-
-
-def _flat(given: dict[Any, Any], name: str = "") -> Iterator[tuple[str, Any]]:
-    """The parts of a nested dict by their names with dots."""
-    for key, part in given.items():
-        whole = f"{name}.{key}" if name else str(key)
-        if isinstance(part, dict):
-            yield from _flat(part, whole)
-        else:
-            yield whole, part
+        return self._original.map(given)
 
 
 @functools.lru_cache(maxsize=2)
 def _compiled(source: bytes) -> Any:
     return compile(source, "<foveate worker>", "exec")
-
-
-def _resized(weights: npt.NDArray[np.float64], down: int, across: int) -> npt.NDArray[np.float64]:
-    """``weights [rows, columns]`` over a picture, one for each pixel; the sum of a weight's pixels is the weight."""
-    if weights.ndim != 2 or not (0 < weights.shape[0] <= down and 0 < weights.shape[1] <= across):
-        raise OptionError(f"a map has the shape {list(weights.shape)}; it has rows and columns, at most {down} and {across}")
-    rows, columns = (np.arange(n) * of // n for n, of in zip((down, across), weights.shape))
-    share = np.bincount(rows)[rows][:, None] * np.bincount(columns)[columns][None, :]
-    return weights[rows[:, None], columns[None, :]] / share
-
-
-def _picture(pixels: Any, layout: str, space: Any) -> Any:
-    unit, layout = layout.startswith("unit "), layout.replace("unit ", "")
-    if layout.endswith("stack"):
-        pixels = pixels if pixels.ndim == 4 else pixels[None]
-        pixels = pixels[..., 0] if len(space.shape) == 3 else pixels
-        pixels = pixels.transpose(1, 2, 0) if layout.endswith("last stack") else pixels
-    elif layout.endswith(" first"):
-        pixels = pixels.transpose(2, 0, 1)
-    elif layout == "rgba":
-        pixels = np.concatenate([pixels, np.full((*pixels.shape[:2], 1), 255, np.uint8)], axis=2)
-    elif len(space.shape) == 2:
-        pixels = pixels[..., 0]
-    if unit:
-        low, high = float(space.low.flat[0]), float(space.high.flat[0])
-        return (pixels * ((high - low) / 255.0) + low).astype(space.dtype)
-    return np.ascontiguousarray(pixels, space.dtype)
-
-
-def _numbers(numbers: Any, kind: str, space: Any) -> Any:
-    if kind == "one":
-        return np.int64(int(np.argmax(numbers)) + int(space.start))
-    if kind == "several":
-        counts = space.nvec.reshape(-1)
-        ends = np.cumsum(counts)
-        chosen = [int(np.argmax(numbers[end - count : end])) for count, end in zip(counts, ends)]
-        return (np.reshape(chosen, space.nvec.shape) + getattr(space, "start", 0)).astype(space.dtype)
-    if space.dtype is not None and space.dtype.kind in "iub":
-        numbers = np.rint(numbers)
-    return np.reshape(numbers, space.shape).astype(space.dtype)
-
-
-def _row(space: Any, given: Any) -> Iterator[npt.NDArray[np.float64]]:
-    """The numbers of an action of several parts: of a Box its own, a score for each choice."""
-    if isinstance(space, spaces.Dict):
-        for key, part in space.spaces.items():
-            yield from _row(part, given[key])
-    elif isinstance(space, spaces.Tuple):
-        for part, value in zip(space.spaces, given, strict=True):
-            yield from _row(part, value)
-    elif isinstance(space, spaces.Discrete):
-        yield np.eye(int(space.n))[int(np.asarray(given).reshape(())) - int(space.start)]
-    elif isinstance(space, spaces.MultiDiscrete):
-        chosen = np.asarray(given).reshape(-1) - np.reshape(getattr(space, "start", 0), -1)
-        counts = space.nvec.reshape(-1)
-        if chosen.shape != counts.shape:
-            raise OptionError(f"an action of {chosen.size} choices; take {counts.size}")
-        for choice, count in zip(chosen, counts):
-            yield np.eye(int(count))[int(choice)]
-    else:
-        yield np.asarray(given, np.float64).reshape(-1)
 
 
 #: The environment of the calling program that a job plays in.

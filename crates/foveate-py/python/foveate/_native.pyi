@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 __version__: str
+ONNX_PROGRAM: str
 
 class _World(TypedDict):
     """A description of a world; `None` for the default."""

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import html
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -196,7 +197,8 @@ def load(
     """Loads an agent.
 
     ``name`` is a weight file, a run folder, a champion's name, ``"random"`` for untrained weights, or ``None`` for the champion of
-    the world. The other arguments say in which world it acts where the file leaves that open; ``trust`` lets a file name a world
+    the world. ``"hub:owner/name"``, or ``"hub:owner/name@revision"``, is a model of the Hugging Face Hub, which ``huggingface_hub``
+    fetches; of it the weight file alone is read. The other arguments say in which world it acts where the file leaves that open; ``trust`` lets a file name a world
     that runs code of others.
 
     Raises `FoveateError` when there are no such weights, or when they do not fit the world.
@@ -204,4 +206,28 @@ def load(
     if world is not None and not isinstance(world, str):
         raise OptionError(f"load takes a world by its name, not a {type(world).__name__}; evaluate, explain and stress take environments")
     described = describe(world, picture, variant, shifts, options, trust=trust)
-    return Agent(_native.Agent(None if name is None else os.fspath(name), described))
+    name = None if name is None else os.fspath(name)
+    if name is not None and name.startswith(_HUB):
+        name = _fetched(name.removeprefix(_HUB))
+    return Agent(_native.Agent(name, described))
+
+
+#: What a name of the Hub begins with.
+_HUB = "hub:"
+
+
+def _fetched(name: str) -> str:
+    """The path of the weight file of the Hub's model ``name``."""
+    repository, _, revision = name.partition("@")
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository) or ".." in repository:
+        raise OptionError(f"{_HUB}{name} names no model; write it as in {_HUB}owner/name or {_HUB}owner/name@revision")
+    try:
+        from huggingface_hub import hf_hub_download  # type: ignore[import-not-found]
+    except ImportError as error:
+        raise OptionError(f"{_HUB}{name} needs a package that is not installed ({error}): pip install huggingface_hub") from error
+    try:
+        path = hf_hub_download(repository, "model.safetensors", revision=revision or None)
+    except Exception as error:
+        raise OptionError(f"{_HUB}{name} cannot be fetched: {' '.join(str(error).split())[:300]}") from error
+    # Its cache has links, which are followed here and nowhere else.
+    return os.path.realpath(path)

@@ -871,6 +871,7 @@ def export(
     *,
     to: str = "onnx",
     out: str | os.PathLike[str] | None = None,
+    episodes: int = 100,
     picture: str | None = None,
     variant: Names = None,
     shifts: Names = None,
@@ -881,12 +882,15 @@ def export(
 
     Args:
         who, world: as for `evaluate`.
-        to: ``"onnx"``, a model in one file, or ``"torch"``, a folder with a module of `foveate.torch`, its weights and a README.
+        to: ``"onnx"``, a model in one file, ``"torch"``, a folder with a module of `foveate.torch`, its weights and a README, or ``"hub"``, a
+            folder as model hubs keep it, which `load` takes.
         out: what to create; nothing may be there.
+        episodes: of a hub's folder: episodes of the evaluation on its card.
     """
     job = {
         "to": to,
         "out": _path(out),
+        "episodes": _whole("episodes", episodes),
         "world": _described(world, picture, variant, shifts, options, trust),
     }
     details = json.loads(_native.export(_who(who, job, None, None), _text(job)))

@@ -1,22 +1,17 @@
 //! Measures of explanations that other tools use, on the same cases: which of them tells a true claim from a false one?
 //!
-//! * Of XRL-Bench (Xiong et al., *XRL-Bench: A Benchmark for Evaluating and Comparing Explainable Reinforcement Learning
-//!   Techniques*, KDD 2024, arXiv:2402.12685; github.com/fuxiAIlab/xrl-bench, `xrlbench/custom_metrics`): AIM and AUM, the accuracy
-//!   when the important or the unimportant features are set to zero; PGI and PGU, the prediction gap when noise of σ = 0.05 is added
-//!   to the important or the unimportant ones; RIS, the relative input stability (Agarwal et al. 2022, arXiv:2203.06877).
+//! * Of XRL-Bench: AIM, AUM, PGI, PGU and RIS, see [`foveate_explain::measures`].
 //! * Deletion and insertion (Petsiuk, Das and Saenko, *RISE*, BMVC 2018, arXiv:1806.07421): the area under the curve while parts
 //!   are taken away, or put into a blurred picture, the most important first.
 //! * Agreement with perturbation saliency (Greydanus et al., *Visualizing and Understanding Atari Agents*, ICML 2018,
 //!   arXiv:1711.00138): the rank correlation of claim and saliency.
-//!
-//! They are made for choices; of actions that are numbers an action counts as the same if it differs by less than 1 % of its range.
-//! As in those tools, the order of equal claims is that of their indices.
 
 use foveate_core::episode::{BeforeChoice, Episode, EpisodeRules, Observer};
 use foveate_core::{
-    ActContext, Agent, Env, EnvSpec, GridBuf, Observation, ObservationBuf, PatchGrid, PixelsBuf, PolicyAgent,
-    PolicyError, Rng, RolloutJob, Seed,
+    ActContext, Agent, Env, EnvSpec, GridBuf, ObservationBuf, PatchGrid, PixelsBuf, PolicyAgent, PolicyError,
+    RolloutJob, Seed,
 };
+use foveate_explain::measures::{apart, blank, changed, gap, important, noisy, order, same, stability};
 use foveate_explain::saliency::{Perturber, rank_correlation};
 use foveate_explain::study::StudyError;
 use foveate_explain::{BLUR_PX, gaussian_blur};
@@ -44,14 +39,6 @@ pub(super) const MEASURES: [OtherMeasure; 8] = [
     OtherMeasure { name: "saliency", more_is_better: true },
 ];
 
-/// Important features, as in XRL-Bench; 1 of observations with fewer than ten parts.
-const IMPORTANT: usize = 5;
-/// σ of the noise; pixels count from 0 to 1.
-const NOISE: f64 = 0.05;
-/// An action that differs by less of its range counts as the same.
-const SAME: f64 = 0.01;
-/// The least size of what is divided by, as in XRL-Bench.
-const LEAST: f64 = 0.001;
 /// Steps of a curve.
 const LEVELS: usize = 16;
 
@@ -86,13 +73,6 @@ impl Taken {
         let claim = decision.attention.as_ref().map(|attention| attention.importance().into_owned());
         let claim = claim.unwrap_or_default().iter().map(|&x| f64::from(x.abs())).collect();
         Ok((decision.action.to_vec(), claim))
-    }
-
-    /// Parts from the largest claim to the smallest; of equal ones the first comes first.
-    fn order(&self) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.claim.len()).collect();
-        order.sort_by(|&a, &b| self.claim[b].total_cmp(&self.claim[a]));
-        order
     }
 
     /// The observation with these parts of another one.
@@ -139,33 +119,6 @@ fn put(to: &mut ObservationBuf, parts: &[usize], from: &ObservationBuf) {
     }
 }
 
-/// The same observation with other contents: `byte` makes those of pictures and grids, `number` those of numbers; each gets the
-/// index of the content.
-fn changed(
-    of: &ObservationBuf,
-    mut byte: impl FnMut(usize, u8) -> u8,
-    mut number: impl FnMut(usize, f32) -> f32,
-) -> ObservationBuf {
-    let mut out = of.clone();
-    match &mut out {
-        ObservationBuf::Image(pixels) => {
-            pixels.bytes_mut().iter_mut().enumerate().for_each(|(i, x)| *x = byte(i, *x));
-        }
-        ObservationBuf::Vector(numbers) => {
-            numbers.iter_mut().enumerate().for_each(|(i, x)| *x = number(i, *x));
-        }
-        ObservationBuf::Grid(grid) => {
-            let old = grid.as_grid();
-            let codes = old.codes().iter().enumerate().map(|(i, &x)| byte(i, x)).collect();
-            if let Some(new) = GridBuf::new(old.rows(), old.columns(), old.channels(), codes) {
-                *grid = new;
-            }
-        }
-        ObservationBuf::Dict(_) => {}
-    }
-    out
-}
-
 /// The middle decision of every episode.
 fn sample(case: &PlantedCase, env: &dyn Env, seed: u64, episodes: usize) -> Result<Vec<Taken>, StudyError> {
     struct Middle(u64, Option<Taken>);
@@ -205,41 +158,6 @@ fn refused(error: PolicyError) -> StudyError {
     StudyError::Refused { why: error.to_string() }
 }
 
-/// How two actions differ, 0 to 1: of numbers in parts of their ranges; of choices whether another one is the best, and of
-/// probabilities the total variation.
-fn apart(spec: &EnvSpec, a: &[f64], b: &[f64]) -> f64 {
-    if spec.action.is_discrete() {
-        let are_probabilities =
-            [a, b].iter().all(|x| x.iter().all(|&p| p >= 0.0) && (x.iter().sum::<f64>() - 1.0).abs() < 1e-5);
-        if are_probabilities {
-            return a.iter().zip(b).map(|(a, b)| (a - b).abs()).sum::<f64>() / 2.0;
-        }
-        return f64::from(u8::from(best(a) != best(b)));
-    }
-    let ranges = spec.action.bounds();
-    let all =
-        a.iter().zip(b).zip(&ranges).map(|((a, b), [low, high])| (a - b).abs() / (high - low).max(1e-12));
-    all.sum::<f64>() / a.len().max(1) as f64
-}
-
-fn best(scores: &[f64]) -> usize {
-    (0..scores.len()).fold(0, |best, i| if scores[i] > scores[best] { i } else { best })
-}
-
-/// Returns whether an action counts as the same.
-fn same(spec: &EnvSpec, a: &[f64], b: &[f64]) -> bool {
-    if spec.action.is_discrete() { best(a) == best(b) } else { apart(spec, a, b) < SAME }
-}
-
-/// The change of what is predicted: of the score of what was chosen, or of numbers in parts of their ranges.
-fn gap(spec: &EnvSpec, before: &[f64], after: &[f64]) -> f64 {
-    if spec.action.is_discrete() {
-        let chosen = best(before);
-        return (before[chosen] - after[chosen]).abs();
-    }
-    apart(spec, before, after)
-}
-
 /// The measures of a case, in the order of [`MEASURES`], each the mean over decisions but for RIS, which is the largest.
 ///
 /// # Errors
@@ -255,13 +173,13 @@ pub(super) fn measure(
     let mean = mean_numbers(&taken);
     let mut rng = Seed::root(seed).child("measures", 0).rng();
     let mut sums = [0.0; MEASURES.len()];
-    let (mut stability, n) = (0.0_f64, taken.len().max(1) as f64);
+    let seen: Vec<&ObservationBuf> = taken.iter().map(|own| &own.seen).collect();
+    let (mut least_stable, n) = (0.0_f64, taken.len().max(1) as f64);
     for (i, own) in taken.iter().enumerate() {
-        let order = own.order();
-        let few = if order.len() < 2 * IMPORTANT { 1 } else { IMPORTANT };
-        let (important, others) = order.split_at(few.min(order.len()));
-        let zero = changed(&own.seen, |_, _| 0, |_, _| 0.0);
-        let noisy = noisy(own, &taken, i, &mut rng);
+        let order = order(&own.claim);
+        let (important, others) = order.split_at(important(order.len()));
+        let zero = blank(&own.seen);
+        let noisy = noisy(&seen, i, &mut rng);
         let of =
             |parts: &[usize], other: &ObservationBuf| own.again(&own.with(parts, other)).map_err(refused);
         let accuracy = |parts: &[usize]| {
@@ -272,8 +190,7 @@ pub(super) fn measure(
         sums[2] += gap(spec, &own.action, &of(important, &noisy)?.0);
         sums[3] += gap(spec, &own.action, &of(others, &noisy)?.0);
         let (_, claim) = own.again(&noisy).map_err(refused)?;
-        stability =
-            stability.max(relative(&own.claim, &claim) / relative_inputs(&own.seen, &noisy).max(1e-12));
+        least_stable = least_stable.max(stability([&own.claim, &claim], [&own.seen, &noisy]));
         let (gone, away) = (zero_or(&own.seen, &zero, &mean), baseline(&own.seen, &mean));
         for level in 1..=LEVELS {
             let parts = &order[..(level * order.len()).div_ceil(LEVELS)];
@@ -284,7 +201,7 @@ pub(super) fn measure(
         sums[7] += rank_correlation(&own.claim, &saliency(own, spec, &mean)?);
     }
     let mut out = sums.map(|sum| sum / n);
-    out[4] = stability;
+    out[4] = least_stable;
     Ok(out)
 }
 
@@ -302,7 +219,7 @@ fn mean_numbers(taken: &[Taken]) -> Vec<f32> {
 
 /// What deletion puts in place of a part: black, an unseen cell, the mean of a number.
 fn zero_or(seen: &ObservationBuf, zero: &ObservationBuf, mean: &[f32]) -> ObservationBuf {
-    if mean.is_empty() { zero.clone() } else { changed(seen, |_, x| x, |i, _| mean[i]) }
+    if mean.is_empty() { zero.clone() } else { changed(seen, &mut |_, x| x, &mut |i, _| mean[i]) }
 }
 
 /// What insertion begins with: the blurred picture, unseen cells, the means of numbers.
@@ -314,44 +231,7 @@ fn baseline(seen: &ObservationBuf, mean: &[f32]) -> ObservationBuf {
     {
         return ObservationBuf::Image(blurred);
     }
-    changed(seen, |_, _| 0, |i, x| mean.get(i).copied().unwrap_or(x))
-}
-
-/// The observation with noise in all parts: normal, or of a grid each code as at a moment of another episode.
-fn noisy(own: &Taken, all: &[Taken], index: usize, rng: &mut Rng) -> ObservationBuf {
-    let mut other = rng.below(all.len().saturating_sub(1) as u64) as usize;
-    other += usize::from(other >= index);
-    let is_grid = matches!(own.seen, ObservationBuf::Grid(_));
-    if is_grid && let Some(other) = all.get(other) {
-        return other.seen.clone();
-    }
-    let mut second = rng.clone();
-    let noise = |rng: &mut Rng| NOISE * rng.normal();
-    changed(
-        &own.seen,
-        |_, x| (f64::from(x) + 255.0 * noise(rng)).round().clamp(0.0, 255.0) as u8,
-        |_, x| x + noise(&mut second) as f32,
-    )
-}
-
-/// The size of a relative change.
-fn relative(before: &[f64], after: &[f64]) -> f64 {
-    let parts =
-        before.iter().zip(after).map(|(before, after)| ((before - after) / before.max(LEAST)).powi(2));
-    parts.sum::<f64>().sqrt()
-}
-
-/// The size of the relative change of an observation.
-fn relative_inputs(before: &ObservationBuf, after: &ObservationBuf) -> f64 {
-    let wide = |of: &ObservationBuf| -> Vec<f64> {
-        match of.as_observation() {
-            Observation::Image(pixels) => pixels.bytes().iter().map(|&x| f64::from(x) / 255.0).collect(),
-            Observation::Vector(numbers) => numbers.iter().map(|&x| f64::from(x)).collect(),
-            Observation::Grid(grid) => grid.codes().iter().map(|&x| f64::from(x)).collect(),
-            Observation::Dict(_) => vec![],
-        }
-    };
-    relative(&wide(before), &wide(after))
+    changed(seen, &mut |_, _| 0, &mut |i, x| mean.get(i).copied().unwrap_or(x))
 }
 
 /// `[parts]`: the change of the action when each place is blurred, each number is its mean, each cell unseen.

@@ -71,6 +71,29 @@ impl StressTable {
         out
     }
 
+    /// The same tables for LaTeX with the package `booktabs`, each under a comment with its name; what their columns mean stands in the
+    /// Markdown.
+    pub fn latex(&self) -> String {
+        let markdown = self.markdown();
+        let mut out =
+            String::from("% needs \\usepackage{booktabs}; what the columns mean stands in table.md\n");
+        let mut grid: Vec<Vec<String>> = vec![];
+        for line in markdown.lines().chain([""]) {
+            if let Some(name) = line.strip_prefix("## ").or_else(|| line.strip_prefix("# ")) {
+                let _ = writeln!(out, "% {name}");
+            }
+            if let Some(cells) = line.strip_prefix('|').and_then(|line| line.strip_suffix('|')) {
+                // A bar of a name is escaped, and so is a star.
+                let cells = cells.replace("\\|", "\u{0}").replace("\\*", "*");
+                grid.push(cells.split('|').map(|cell| cell.replace('\u{0}', "|")).collect());
+            } else if let [head, _, rows @ ..] = &*std::mem::take(&mut grid) {
+                let rows = rows.iter().map(|row| row.iter().map(|cell| &**cell));
+                out += &foveate_explain::text::latex(head.iter().map(|cell| &**cell), rows);
+            }
+        }
+        out
+    }
+
     /// Digits behind the point of its scores and changes.
     fn digits(&self) -> usize {
         let rows = self.agents.iter().flat_map(|agent| &agent.rows).filter(|row| row.missing().is_none());

@@ -7,8 +7,7 @@ use foveate_envs::registry::EnvRequest;
 use foveate_registry::WORLDS;
 use foveate_run::RunError;
 use foveate_run::evaluate::Labels;
-use foveate_run::explain::{self, Comparison, ExplainRequest, Progress, Report, UNTRAINED};
-use foveate_run::stress::Tested;
+use foveate_run::explain::{self, AskedAgent, Comparison, ExplainRequest, Progress, Report, UNTRAINED};
 use foveate_run::trust::WorldSpec;
 use foveate_run::workers::Stop;
 use serde::{Deserialize, Serialize};
@@ -73,7 +72,7 @@ impl Explain {
         stop: &Stop,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Report, RunError> {
-        self.with(player, &player.world, |request| explain::run(request, stop, progress))
+        self.with(player, &player.world, stop, |request| explain::run(request, stop, progress))
     }
 
     /// Compares what agents act on, each in its own world, and in that world with each of its shifts alone.
@@ -93,15 +92,16 @@ impl Explain {
             let shifted = player.world.shifts.iter().map(|shift| {
                 (format!("{name} {shift}"), EnvRequest { shifts: vec![shift.clone()], ..plain.clone() })
             });
+            let (agent, asked) = player.asked(&*player.env(&plain)?, self, stop)?;
             for (name, world) in std::iter::once((name.clone(), plain.clone())).chain(shifted) {
                 let labels = labels_with_options(&world, player.source.clone());
-                rows.push((name, player, player.env(&world)?, player.agent()?, labels));
+                rows.push((name, player.env(&world)?, agent.boxed_clone(), asked.clone(), labels));
             }
         }
         let requests: Vec<(String, ExplainRequest<'_>)> = rows
             .iter()
-            .map(|(name, player, env, agent, labels)| {
-                (name.clone(), self.request(player, &**env, &**agent, labels.clone()))
+            .map(|(name, env, agent, asked, labels)| {
+                (name.clone(), self.request(&**env, &**agent, asked.as_ref(), labels.clone()))
             })
             .collect();
         explain::compare(&requests, stop, progress)
@@ -112,25 +112,27 @@ impl Explain {
         &self,
         player: &Player,
         world: &EnvRequest,
+        stop: &Stop,
         run: impl FnOnce(&ExplainRequest<'_>) -> Result<T, RunError>,
     ) -> Result<T, RunError> {
-        let (env, agent) = (player.env(world)?, player.agent()?);
+        let env = player.env(world)?;
+        let (agent, asked) = player.asked(&*env, self, stop)?;
         let labels = labels_with_options(world, player.source.clone());
-        run(&self.request(player, &*env, &*agent, labels)).map_err(|error| player.explained(error, world))
+        run(&self.request(&*env, &*agent, asked.as_ref(), labels))
+            .map_err(|error| player.explained(error, world))
     }
 
     fn request<'a>(
         &'a self,
-        player: &'a Player,
         env: &'a dyn Env,
         agent: &'a dyn Agent,
+        asked: Option<&'a AskedAgent>,
         labels: Labels,
     ) -> ExplainRequest<'a> {
         let Explain { seed, episodes, decisions, untrained, max_steps, workers, ref out, .. } = *self;
-        // Of an agent of the calling program there is an untrained one only if its weights are known, and it is compared by a claim.
-        let claimed = player.asked.as_ref().is_some_and(|asked| !asked.claims.is_empty());
-        let own = matches!(player.tested, Tested::Own(_));
-        let untrained = if own && (agent.tensors().is_empty() || !claimed) { 0 } else { untrained };
+        // Of an agent that is in no weight file there is an untrained one only if its weights are known, and it is compared by a claim.
+        let none = |asked: &AskedAgent| agent.tensors().is_empty() || asked.claims.is_empty();
+        let untrained = if asked.is_some_and(none) { 0 } else { untrained };
         let sensors = WORLDS.get(&env.spec().id).map_or(&[][..], |world| world.sensors);
         ExplainRequest {
             env,
@@ -142,7 +144,7 @@ impl Explain {
             decisions,
             untrained,
             max_steps,
-            asked: player.asked.as_ref(),
+            asked,
             workers,
             out,
         }

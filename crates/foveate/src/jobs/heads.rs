@@ -88,7 +88,7 @@ impl Heads {
         let study = Explain { untrained, seed, episodes, decisions, max_steps, workers, out, world };
         let mut played = player.world.clone();
         let chance = stick(&mut played, sticky);
-        study.with(player, &played, |request| explain::heads(request, analysis, chance, stop, progress))
+        study.with(player, &played, stop, |request| explain::heads(request, analysis, chance, stop, progress))
     }
 }
 

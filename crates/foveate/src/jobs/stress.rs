@@ -155,6 +155,7 @@ fn write(table: &StressTable, folder: &FolderHandle) -> Result<(), RunError> {
         .map_err(|error| RunError::BadRequest { why: format!("the table as JSON: {error}") })?;
     folder.write("table.json", json + "\n")?;
     folder.write("table.csv", table.csv())?;
+    folder.write("table.tex", table.latex())?;
     folder.write("table.svg", plot::overview(table))?;
     if let Some(curves) = plot::curves(table) {
         folder.write("severities.svg", curves)?;

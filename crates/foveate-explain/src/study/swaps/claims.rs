@@ -8,8 +8,8 @@ use crate::study::StudyError;
 use crate::study::fields::{self, Fields};
 use crate::study::probes::spread;
 
-/// A claim of what matters at a moment that somebody else than the agent makes: a caller's function. It is asked once, for the
-/// moments that are tested.
+/// A claim of what matters at a moment that somebody else than the agent makes: a caller's function. It is asked for the
+/// moments that are tested, once as they were and once with noise.
 pub trait ClaimOfMoments: Sync {
     /// Its name, for people.
     fn name(&self) -> &str;
@@ -85,36 +85,52 @@ pub(super) fn claims_of(
         .filter(|(e, i, _)| asked(*e, *i))
         .map(|(_, _, moment)| moment)
         .collect();
-    let seen: Vec<ObservationBuf> = all.iter().map(|moment| moment.seen.clone()).collect();
-    let seen: Vec<&ObservationBuf> = seen.iter().collect();
     for claim in claims {
-        let name = claim.name();
-        let refused = |why: String| StudyError::Refused { why: format!("the claim {name:?} {why}") };
-        let maps = claim.at(agent, &seen)?;
-        if maps.len() != all.len() {
-            return Err(refused(format!("answered {} moments of {}", maps.len(), all.len())));
-        }
+        let seen: Vec<&ObservationBuf> = all.iter().map(|moment| &moment.seen).collect();
+        let at: Vec<&Moment> = all.iter().map(|moment| &**moment).collect();
+        let maps = maps(*claim, agent, &seen, &at)?;
         for (moment, map) in all.iter_mut().zip(maps) {
-            let ClaimMap { rows, columns, weights } = map;
-            if let Some(at) = weights.iter().position(|weight| !weight.is_finite()) {
-                let (row, column) = (at / columns.max(1), at % columns.max(1));
-                return Err(refused(format!(
-                    "is not finite at step {}: {} in row {row}, column {column}",
-                    moment.step, weights[at]
-                )));
-            }
-            let sizes: Vec<f64> = weights.iter().map(|weight| weight.abs()).collect();
-            let pooled = moment.places.as_ref().and_then(|places| places.of_map([rows, columns], &sizes));
-            let Some(pooled) = pooled else {
-                return Err(refused(format!(
-                    "has {} weights in {rows} rows and {columns} columns, which do not fit {}: a picture takes a map of no more \
-                     rows and columns than it has pixels, numbers one weight each, a grid one for every cell",
-                    weights.len(),
-                    moment.places.as_ref().map_or_else(|| "what is observed".into(), Places::words),
-                )));
-            };
-            moment.place_claims.push(in_all_one(pooled));
+            moment.place_claims.push(map);
         }
     }
     Ok(claims.iter().map(|claim| Some(claim.name().to_owned())).collect())
+}
+
+/// `[moments][places]`: the claim at moments at which this is seen, 1 in all of each.
+///
+/// # Errors
+/// When the claim fails, or does not fit what is observed.
+pub(super) fn maps(
+    claim: &dyn ClaimOfMoments,
+    agent: &dyn Agent,
+    seen: &[&ObservationBuf],
+    moments: &[&Moment],
+) -> Result<Vec<Vec<f64>>, StudyError> {
+    let name = claim.name();
+    let refused = |why: String| StudyError::Refused { why: format!("the claim {name:?} {why}") };
+    let maps = claim.at(agent, seen)?;
+    if maps.len() != seen.len() {
+        return Err(refused(format!("answered {} moments of {}", maps.len(), seen.len())));
+    }
+    let pooled = |(moment, map): (&&Moment, ClaimMap)| {
+        let ClaimMap { rows, columns, weights } = map;
+        if let Some(at) = weights.iter().position(|weight| !weight.is_finite()) {
+            let (row, column) = (at / columns.max(1), at % columns.max(1));
+            return Err(refused(format!(
+                "is not finite at step {}: {} in row {row}, column {column}",
+                moment.step, weights[at]
+            )));
+        }
+        let sizes: Vec<f64> = weights.iter().map(|weight| weight.abs()).collect();
+        let pooled = moment.places.as_ref().and_then(|places| places.of_map([rows, columns], &sizes));
+        pooled.map(in_all_one).ok_or_else(|| {
+            refused(format!(
+                "has {} weights in {rows} rows and {columns} columns, which do not fit {}: a picture takes a map of no more rows and \
+                 columns than it has pixels, numbers one weight each, a grid one for every cell",
+                weights.len(),
+                moment.places.as_ref().map_or_else(|| "what is observed".into(), Places::words),
+            ))
+        })
+    };
+    moments.iter().zip(maps).map(pooled).collect()
 }

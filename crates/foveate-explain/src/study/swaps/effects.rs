@@ -40,8 +40,10 @@ impl Effort {
         let paths = if request.remembers { 2 * FEW_DONORS * request.episodes * request.decisions } else { 0 };
         let left = questions.saturating_sub(paths);
         let claims = request.claims.len().max(1);
+        // What XRL-Bench measures of claims that somebody else makes.
+        let bench = |inputs: usize| 4 * request.claims.len() * inputs * request.episodes;
         let whole = claims * wanted * request.episodes * WHOLE_DECISION;
-        if left >= whole + 2 * Effort::WHOLE.donors * request.episodes * request.decisions {
+        if left >= whole + bench(wanted) + 2 * Effort::WHOLE.donors * request.episodes * request.decisions {
             return (Effort::WHOLE, wanted);
         }
         let few = |place_donors, levels| Effort {
@@ -57,7 +59,7 @@ impl Effort {
         };
         for inputs in (1..=wanted).rev() {
             for (donors, levels) in [(8, 8), (4, 8), (3, 8), (2, 8), (2, 6), (2, 4), (1, 8), (1, 6), (1, 4)] {
-                if asked(inputs, donors, levels) <= left {
+                if asked(inputs, donors, levels) + bench(inputs) <= left {
                     return (few(donors, levels), inputs);
                 }
             }

@@ -5,6 +5,7 @@ use foveate_core::statistics::{mean, mean_interval};
 use super::effects::{Curves, Regret};
 use super::measure::{Measured, Measurement};
 use super::report::{Order, Pick, SwapReport};
+use super::verdict::Answer;
 use crate::charts::{DotPlot, DotRow, HALF, WHOLE, dots};
 use crate::estimate::Estimate;
 use crate::figure::{DataTable, Figure, Ink, Plot, short};
@@ -14,7 +15,7 @@ use crate::study::words::{dot, intervals};
 pub(in crate::study) const EFFECTS: &str = "effects";
 
 pub(in crate::study) fn figures(report: &SwapReport, measured: &Measurement) -> Vec<Figure> {
-    let mut all = vec![shares(report)];
+    let mut all: Vec<Figure> = methods(report).into_iter().chain([shares(report)]).collect();
     let mut orders = report.orders.iter();
     for (pick, _) in Pick::all(measured) {
         let any = measured.episodes.iter().flatten().any(|measured| pick.of(measured).is_some());
@@ -70,6 +71,39 @@ fn shares(report: &SwapReport) -> Figure {
             .filter_map(|(name, ink, of)| of.as_ref().map(|of| row(name, ink, of)))
             .collect(),
     })
+}
+
+/// Which of the claims that somebody else than the agent makes tell the truth about it.
+fn methods(report: &SwapReport) -> Option<Figure> {
+    let claims = || report.orders.iter().filter_map(|order| Some((order.claim.as_deref()?, order)));
+    claims().next()?;
+    let rows = claims().map(|(name, order)| {
+        let answer = report.answer_about("right", name);
+        let ink = match answer {
+            Answer::Yes => Ink::Attention,
+            Answer::No => Ink::Control,
+            Answer::Undecided => Ink::Muted,
+        };
+        let of = order.above_others;
+        DotRow {
+            remark: Some((ink, format!("{answer}, {}", of.percent()))),
+            ..dot(name, &answer.to_string(), ink, (of.value, of.interval))
+        }
+    });
+    Some(dots(DotPlot {
+        name: "methods",
+        title: "Which method tells the truth about this model?",
+        caption: "How much further its action moves when the parts that a method names come from another moment than when as many \
+                  others do, in parts of the action's natural variation: above 0 the method is right, below 0 it misleads. Bars: 95 % \
+                  over episodes; the answers are corrected for their number (Holm)."
+            .into(),
+        wide: true,
+        axis: "named parts above others",
+        domain: Some(share_axis(claims().map(|(_, order)| &order.above_others))),
+        band: None,
+        label: short,
+        rows: rows.collect(),
+    }))
 }
 
 /// The ends of an axis for shares, which hold all numbers, and intervals as far as they lie between −1 and 2: that of few

@@ -7,6 +7,7 @@ use super::effects::{Claimed, Curves, Effort, Paths, budgets, is_flat, named, of
 use super::meter::{EffectMeter, MOST_UNITS};
 use super::moment::{Distance, Moment};
 use super::places::Places;
+use super::xrl_bench::{Shaken, XrlBench};
 use crate::page::FilmEffects;
 use crate::study::cost::Meter;
 use crate::study::play::{EpisodeStart, Starts, policy_error, replay};
@@ -32,6 +33,8 @@ pub(in crate::study) struct Plan<'a> {
     pub(in crate::study) remembers: bool,
     /// Claims that are judged in place of the agent's own; of none, its own is.
     pub(in crate::study) claims: &'a [&'a dyn ClaimOfMoments],
+    /// True if these are measured as other tools do, too.
+    pub(in crate::study) bench: bool,
 }
 
 /// A decision, and what it became.
@@ -46,6 +49,8 @@ pub(in crate::study) struct Measured {
     pub(in crate::study) values: Option<Curves>,
     /// Of every claim, places of the observation swapped; empty where that was not measured.
     pub(in crate::study) inputs: Vec<Option<Curves>>,
+    /// Of every claim that somebody else makes, AIM, AUM, PGI and PGU of XRL-Bench; empty where they were not measured.
+    pub(super) bench: Vec<[f64; 4]>,
 }
 
 impl Measured {
@@ -113,6 +118,8 @@ pub(in crate::study) struct Measurement {
     pub(in crate::study) attended: ClaimSeen,
     /// Those over places.
     pub(in crate::study) claims: Vec<ClaimSeen>,
+    /// What XRL-Bench measures of those that somebody else makes.
+    pub(super) xrl_bench: Vec<XrlBench>,
     /// What was seen at the decisions of the first episode: step, observation, its places.
     pub(in crate::study) seen: Vec<(usize, ObservationBuf, Option<Places>)>,
     pub(in crate::study) film: Option<FilmEffects>,
@@ -269,6 +276,11 @@ pub(in crate::study) fn measure(
             ClaimSeen::of(name, all.iter())
         })
         .collect();
+    let shaken = if plan.claims.is_empty() || !plan.bench {
+        None
+    } else {
+        Some(Shaken::of(plan.claims, plan.agent, &moments, seed.child("measures", 0))?)
+    };
     // `[claims][episodes]`: decisions at which each claim is made.
     let made: Vec<Vec<Vec<usize>>> = (0..claims.len())
         .map(|number| {
@@ -332,7 +344,9 @@ pub(in crate::study) fn measure(
             }
         }
         let donors = drawn.into_iter().map(|(e, _)| e).collect();
-        Ok((e, Measured { step: moment.step, donors, paths, values, inputs: curves }))
+        let bench = shaken.as_ref().map(|shaken| shaken.measure((e, i), moment, spec));
+        let bench = bench.transpose().map_err(failed)?.unwrap_or_default();
+        Ok((e, Measured { step: moment.step, donors, paths, values, inputs: curves, bench }))
     };
     let measured = scheduler.ordered(jobs, work, &mut || progress.job(swapping))?;
     let mut episodes: Vec<Vec<Measured>> = counts.iter().map(|_| vec![]).collect();
@@ -340,6 +354,11 @@ pub(in crate::study) fn measure(
         episodes[e].push(measured);
     }
     let film = if plan.film { film(plan, &moments, &distance)? } else { None };
+    let xrl_bench = shaken.map_or(vec![], |shaken| {
+        let measured: Vec<Vec<&Vec<[f64; 4]>>> =
+            episodes.iter().map(|all| all.iter().map(|measured| &measured.bench).collect()).collect();
+        shaken.summary(claims.iter().filter_map(|claim| claim.name.as_deref()), &measured, places)
+    });
     let attends = moments.iter().flatten().any(|moment| !moment.claim.is_empty());
     let first = moments.into_iter().next().unwrap_or_default();
     let seen = first.into_iter().map(|moment| (moment.step, moment.seen, moment.places)).collect();
@@ -354,6 +373,7 @@ pub(in crate::study) fn measure(
         places,
         attended,
         claims,
+        xrl_bench,
         seen,
         film,
     })

@@ -24,6 +24,7 @@ pub(super) mod report;
 mod verdict;
 #[cfg(test)]
 mod verdict_tests;
+mod xrl_bench;
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -37,6 +38,7 @@ pub use meter::EffectMeter;
 pub(super) use report::head;
 pub use report::{Order, Randomised, SwapReport, Untrained};
 pub use verdict::{Answer, VerdictLine};
+pub use xrl_bench::XrlBench;
 
 pub(super) use measure::{Measured, Measurement, Sampled};
 pub(crate) use meter::strongest;
@@ -188,6 +190,7 @@ fn find(
         effort,
         remembers: request.remembers,
         claims: &request.claims,
+        bench: true,
     };
     let parts_of = |first, then| [meter.part(first), meter.part(then)];
     let (own, others) = (parts_of("playing episodes", "swapping parts"), meter.part("untrained agents"));
@@ -209,6 +212,7 @@ fn find(
             inputs: usize::from(measured.units.is_none()),
             max_steps: Some(steps),
             film: false,
+            bench: false,
             ..plan
         };
         let measured = measure(&plan, seed, None, scheduler, meter, [others, others + 1]);

@@ -1,7 +1,7 @@
 //! What stands first in a report: its questions answered, and what they rest on.
 
 use super::effects::Regret;
-use super::report::SwapReport;
+use super::report::{Order, SwapReport};
 use super::verdict::{Answer, VerdictLine};
 use crate::estimate::Estimate;
 use crate::figure::Figure;
@@ -76,7 +76,7 @@ pub(in crate::study) fn section(report: &SwapReport, bordered: bool, figures: Ve
         id: "matters".into(),
         title: "What matters, by which path, and whether the claim is right".into(),
         lead: lead(report, bordered),
-        tables: randomised(report).into_iter().collect(),
+        tables: methods(report).into_iter().chain(randomised(report)).collect(),
         figures,
         ..Section::default()
     }
@@ -209,6 +209,56 @@ fn lead(report: &SwapReport, bordered: bool) -> Vec<String> {
         ));
     }
     lead
+}
+
+/// The claims that somebody else than the agent makes, with what is measured of them here and by XRL-Bench.
+pub(in crate::study) fn methods(report: &SwapReport) -> Option<PageTable> {
+    if report.xrl_bench.is_empty() {
+        return None;
+    }
+    let rows = report.xrl_bench.iter().map(|bench| {
+        let name = &bench.claim;
+        let order = report.orders.iter().find(|order| order.claim.as_ref() == Some(name));
+        let said = |of: fn(&Order) -> &Estimate| order.map_or("—".into(), |order| of(order).plain());
+        [
+            name.clone(),
+            report.answer_about("right", name).to_string(),
+            said(|order| &order.above_others),
+            said(|order| &order.above_other_moments),
+            bench.aim.plain(),
+            bench.aum.plain(),
+            bench.pgi.plain(),
+            bench.pgu.plain(),
+            format!("{:.3}", bench.ris),
+        ]
+    });
+    let first = &report.xrl_bench[0];
+    let lead = format!(
+        "The claims beside each other. Above others and above other moments are measured here, in parts of the natural variation. The \
+         others are XRL-Bench's, as defined there, at {} with the {} most important places: AIM and AUM, the share of decisions that \
+         stay the same when important or all other places are zero; PGI and PGU, how far what is predicted moves when noise (σ = 0.05) \
+         is added to either; RIS, the largest relative change of the claim beside that of what is seen. Arrows: what speaks for a claim. \
+         How often each of them tells true claims from false ones is measured by foveate explain --calibrate.",
+        count(first.decisions, "decision"),
+        first.important
+    );
+    Some(PageTable {
+        lead: Some(lead),
+        ..PageTable::new(
+            [
+                "claim",
+                "right",
+                "above others ↑",
+                "above other moments ↑",
+                "AIM ↓",
+                "AUM ↑",
+                "PGI ↑",
+                "PGU ↓",
+                "RIS ↓",
+            ],
+            rows,
+        )
+    })
 }
 
 /// The agent with parts of its weights at random.

@@ -9,6 +9,7 @@ use super::Swapped;
 use super::effects::{Curves, OfDonor, Paths, RELIABLE, Regret};
 use super::measure::{ClaimSeen, Measured, Measurement};
 use super::verdict::{Answer, Asked, FEWEST_UNTRAINED, FLOOR, Ground, LEVEL, VerdictLine, answers};
+use super::xrl_bench::XrlBench;
 use crate::estimate::{Estimate, Pair, Scale, Tested};
 use crate::study::words::count;
 use crate::study::{INTERVAL, ReportHead};
@@ -120,7 +121,10 @@ pub struct SwapReport {
     pub regret: Option<Regret<Estimate>>,
     /// The order within what is attended, where the agent can be opened, and over all places of the observation.
     pub orders: Vec<Order>,
-    /// The same of untrained agents.
+    /// What XRL-Bench measures of claims that somebody else than the agent makes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub xrl_bench: Vec<XrlBench>,
+    /// Beside those of untrained agents of its kind.
     pub untrained: Option<Untrained>,
     /// The agent with parts of its weights at random: each part alone, and from each part on to the last.
     pub randomised: Vec<Randomised>,
@@ -364,6 +368,7 @@ pub(in crate::study) fn report(of: &ReportHead, swapped: &Swapped) -> SwapReport
         attended_above_memory: above_memory.map(|tested| tested.estimate),
         regret: regret(&measured.episodes),
         orders,
+        xrl_bench: measured.xrl_bench.clone(),
         untrained,
         randomised: randomised.clone(),
         verdict,
@@ -376,6 +381,12 @@ impl SwapReport {
     pub fn answer(&self, question: &str) -> Answer {
         let line = self.verdict.iter().find(|line| line.question == question);
         line.map_or(Answer::Undecided, |line| line.answer)
+    }
+
+    /// The answer to the question of this key about a claim that somebody else than the agent makes; undecided where it was not asked.
+    pub fn answer_about(&self, question: &str, claim: &str) -> Answer {
+        let about = |line: &&VerdictLine| line.question == question && line.claim.as_deref() == Some(claim);
+        self.verdict.iter().find(about).map_or(Answer::Undecided, |line| line.answer)
     }
 }
 

@@ -100,6 +100,7 @@ fn report(
         attended_above_memory: Some(apart.estimate),
         regret: None,
         orders,
+        xrl_bench: vec![],
         untrained,
         randomised: vec![],
         verdict,
