@@ -233,6 +233,14 @@ impl GymWorld {
         Ok(link.as_mut().expect("it was just put there"))
     }
 
+    /// What to do about an environment that does not do the same again.
+    fn cause_of_chance(&self) -> String {
+        if self.gym.settings().hosted.is_some() {
+            return "draw all chance from generators that reset(seed=…) seeds".into();
+        }
+        format!("{} looks for the cause", Task::CheckWorld)
+    }
+
     /// Replays the episode up to the current step and compares the results.
     fn play_again(&self, process: &mut Process) -> Result<(), Trouble> {
         let timeout = self.gym.settings().timeout;
@@ -246,8 +254,8 @@ impl GymWorld {
             if !same(outcome, expect) {
                 return Err(Trouble::Astray(format!(
                     "played again with the same seed and actions it gave {outcome:?} in step {step}, {expect:?} the \
-                     first time; {} looks for the cause",
-                    Task::CheckWorld
+                     first time; {}",
+                    self.cause_of_chance()
                 )));
             }
         }
@@ -257,9 +265,8 @@ impl GymWorld {
             return Ok(());
         }
         Err(Trouble::Astray(format!(
-            "played again with the same seed and actions it shows something else than the first time; {} looks for the \
-             cause",
-            Task::CheckWorld
+            "played again with the same seed and actions it shows something else than the first time; {}",
+            self.cause_of_chance()
         )))
     }
 

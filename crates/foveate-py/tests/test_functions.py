@@ -1,7 +1,9 @@
 """Policies that are functions: what they may return, what may be claimed of them, and what is asked of them."""
 
+import os
 from dataclasses import replace
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -441,3 +443,80 @@ def test_weights_come_back_when_a_report_fails(tmp_path):
 def test_a_module_has_weights(module, error, words):
     with pytest.raises(error, match=words):
         Function(forward, module=module)
+
+
+def test_every_row_that_fails_says_what_the_function_raised():
+    """Rows run side by side, and the function is asked no more once it has raised something."""
+
+    def fails(seen):
+        raise ValueError("its own trouble")
+
+    with pytest.raises((ValueError, foveate.FoveateError), match="its own trouble"):
+        foveate.stress(fails, "cartpole-swingup-harder", shift_rows="sticky,noise-channels", severities="1,3", episodes=4, workers=2)
+    started = []
+
+    def fails_when_disturbed(seen):
+        # The unchanged world comes first.
+        started.append(seen)
+        if len(started) > 4 * 30:
+            raise ValueError("its own trouble")
+        return [0.0]
+
+    with pytest.warns(RuntimeWarning, match="its own trouble"):
+        table = foveate.stress(
+            fails_when_disturbed, "cartpole-swingup-harder", shift_rows="sticky,noise-channels", severities="1,3", episodes=4, max_steps=30, workers=2
+        )
+    rows = [row for row in table.details["agents"][0]["rows"] if row.get("failed")]
+    assert len(rows) == 4 and all("its own trouble" in row["skipped"] for row in rows), rows
+
+
+class Chance(gymnasium.Env):
+    """Shows what no seed determines."""
+
+    observation_space, action_space = gymnasium.spaces.Box(-1, 1, (4,), np.float32), gymnasium.spaces.Discrete(2)
+
+    def seen(self):
+        return np.frombuffer(os.urandom(4), np.uint8).astype(np.float32) / 255
+
+    def reset(self, *, seed=None, options=None):
+        return self.seen(), {}
+
+    def step(self, action):
+        return self.seen(), 0.0, False, False, {}
+
+
+def test_an_environment_that_no_seed_determines_is_said(tmp_path):
+    with pytest.raises(foveate.FoveateError, match=r"draw all chance from generators that reset\(seed=…\) seeds") as raised:
+        foveate.explain(lambda seen: 0, Chance(), out=tmp_path / "a", episodes=10, decisions=5, max_steps=20)
+    assert "check-env" not in str(raised.value)
+
+
+class TwoFrames(gymnasium.Env):
+    """A light goes from side to side; two frames lie behind each other, as `VecFrameStack` lays grey ones."""
+
+    observation_space, action_space = gymnasium.spaces.Box(0, 255, (32, 32, 2), np.uint8), gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+
+    def seen(self):
+        picture = np.zeros((32, 32, 2), np.uint8)
+        picture[4:8, self.at : self.at + 4] = 255
+        return picture
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.at, self.steps = int(self.np_random.integers(28)), 0
+        return self.seen(), {}
+
+    def step(self, action):
+        self.at = int(np.clip(self.at + self.np_random.integers(-4, 5), 0, 27))
+        self.steps += 1
+        return self.seen(), 0.0, False, self.steps >= 20, {}
+
+
+def test_two_frames_behind_each_other_are_a_picture(tmp_path):
+    upper = np.repeat([1.0, 0.0, 0.0, 0.0], 4).reshape(4, 4)
+    report = foveate.explain(
+        lambda seen: [seen[..., 1].max(axis=0).argmax() / 16 - 0.9], TwoFrames(), out=tmp_path / "a", claims={"upper": lambda _: upper},
+        episodes=10, decisions=4, progress=False,
+    )
+    assert report.details["swaps"]["orders"][0]["name"].startswith("all 144 places")
+    assert answers(report)["right", "upper"] == "yes", report.verdict

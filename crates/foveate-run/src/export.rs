@@ -99,11 +99,11 @@ pub trait ExportWorld {
     /// When the world cannot be built.
     fn spec(&mut self) -> Result<EnvSpec, RunError>;
 
-    /// An evaluation of the agent, for its card, and the command that repeats it.
+    /// An evaluation of the agent, for its card.
     ///
     /// # Errors
     /// When world or agent fail.
-    fn evaluated(&mut self) -> Result<(EvalReport, String), RunError>;
+    fn evaluated(&mut self) -> Result<EvalReport, RunError>;
 }
 
 /// Writes the agent of `file` to `out`, which must not exist; missing folders above it are created.
@@ -127,7 +127,7 @@ pub fn export(
     let config = registry::config(file.name(), file.config())?;
     let no_module = || {
         let why = format!(
-            "agent {} cannot be exported to {kind}; choose weights of one of: {}, or hub",
+            "agent {} cannot be exported to {kind}; choose weights of one of: {}; every agent goes to hub",
             file.name(),
             exportable().join(", ")
         );
@@ -144,8 +144,7 @@ pub fn export(
     };
     match kind {
         ExportKind::Hub => {
-            let (report, command) = world.evaluated()?;
-            exported.files = write_folder(out, &hub::files(file, &report, &command))?;
+            exported.files = write_folder(out, &hub::files(file, &world.evaluated()?))?;
         }
         ExportKind::Torch => {
             let module = config.torch()?.ok_or_else(no_module)?;

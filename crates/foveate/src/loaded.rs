@@ -44,6 +44,11 @@ impl LoadedAgent {
     /// When the weights do not exist, are invalid, or request a world that a file may not request.
     pub fn load(name: Option<&Path>, world: &World) -> Result<Self, RunError> {
         let Some(path) = name else { return Self::champion(world) };
+        if is_onnx(path) {
+            let why =
+                format!("{} is an ONNX model; this takes the weights of an agent of Foveate", path.display());
+            return Err(RunError::BadRequest { why });
+        }
         if let Some(found) = champion::named(path) {
             let (file, source) = champion::load(found)?;
             let world = champion::request(&file, &source, world.asked())?;
@@ -87,6 +92,11 @@ impl LoadedAgent {
     pub fn agent(&self) -> Result<Box<dyn Agent>, RunError> {
         Ok(self.file.agent()?)
     }
+}
+
+/// Whether a file is an ONNX model, by its name.
+pub(crate) fn is_onnx(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"))
 }
 
 /// The labels of this world and these weights in reports and videos.

@@ -19,6 +19,7 @@ use foveate_run::workers::Stop;
 
 use crate::jobs::Explain;
 use crate::kept::KeptAnswers;
+use crate::loaded::is_onnx;
 use crate::{LoadedAgent, World, labels};
 
 /// An agent and the world that it acts in: what [jobs](crate::jobs) run on.
@@ -82,9 +83,9 @@ impl Player {
     fn onnx(path: &Path, spec: &WorldSpec) -> Result<Self, RunError> {
         if spec.id.is_none() {
             let why = format!(
-                "{} is an ONNX model, which names no world; {}",
+                "{} is an ONNX model, which names no world; name it with {}",
                 path.display(),
-                Setting::World.to("…")
+                Setting::World
             );
             return Err(RunError::BadRequest { why });
         }
@@ -207,9 +208,4 @@ impl From<LoadedAgent> for Player {
             built,
         }
     }
-}
-
-/// Whether a file is an ONNX model, by its name.
-fn is_onnx(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"))
 }

@@ -342,7 +342,7 @@ fn what_cannot_be_exported_is_said_in_a_sentence() {
         (&["residual.safetensors", "--to", "torch"], &["no attention", "torso"]),
         (
             &["plain.safetensors", "--to", "torch"],
-            &["agent controller cannot be exported; choose weights of one of: attention-agent, iap"],
+            &["agent controller cannot be exported to torch; choose weights of one of: attention-agent, iap"],
         ),
         (&["none.safetensors", "--to", "torch"], &["none.safetensors"]),
     ] {
@@ -350,7 +350,11 @@ fn what_cannot_be_exported_is_said_in_a_sentence() {
     }
     let done = dir.run(&["export", "--to", "tensorflow"]);
     assert_eq!(done.code, Some(2));
-    assert!(done.stderr.contains("tensorflow") && done.stderr.contains("onnx, torch"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("tensorflow") && done.stderr.contains("onnx, torch, hub"),
+        "{}",
+        done.stderr
+    );
 }
 
 /// A folder as model hubs keep it: its scores are those that its command gives, also with the folder.

@@ -91,7 +91,7 @@ fn a_model_of_a_file_is_evaluated_tested_explained_and_filmed() {
     };
     assert_eq!((answer("moves"), answer("path")), ("yes".into(), "yes".into()), "{explained}");
     let table =
-        told(&["stress", "angle.onnx", "--shifts", "noise:5", "--variants", "none", "--episodes", "5"]);
+        told(&["stress", "angle.onnx", "--shifts", "sticky:5", "--variants", "none", "--episodes", "5"]);
     let rows = table["agents"][0]["rows"].as_array().expect("rows");
     assert!(rows.len() == 2 && rows[0]["mean"].as_f64() > rows[1]["mean"].as_f64(), "{table}");
     let film = ["watch", "angle.onnx", "--max-steps", "5", "--out", "film.mp4"];
@@ -109,13 +109,15 @@ fn a_state_goes_from_step_to_step_and_is_its_memory() {
         &[
             node("Neg", &["turn_in"], "other", ""),
             node("MatMul", &["seen", "weights"], "nothing", ""),
-            node("Add", &["other", "nothing"], "shown", ""),
+            node("Add", &["other", "nothing"], "sum", ""),
+            node("Add", &["sum", "half"], "shown", ""),
             node("Add", &["other", "one"], "turn_out", ""),
             node("MatMul", &["shown", "scores_of"], "scores", ""),
         ],
         &[
             tensor("weights", &[4, 1], &[0.0; 4]),
             tensor("one", &[1, 1], &[1.0]),
+            tensor("half", &[1, 1], &[0.5]),
             tensor("scores_of", &[1, 2], &[-5.0, 5.0]),
         ],
         &[port("seen", 4), port("turn_in", 1)],
@@ -138,7 +140,7 @@ fn an_exported_agent_plays_as_the_agent_does() {
     let dir = Dir::new();
     for (champion, more) in [
         ("cartpole-swingup-harder", &["--env", "cartpole-swingup-harder", "--max-steps", "40"][..]),
-        ("door-key-5x5", &["--env", "door-key-5x5", "--picture", "one-hot"]),
+        ("door-key-5x5", &["--env", "door-key-5x5", "--picture", "one-hot", "--option", "actions=five"]),
         ("car-racing", &["--env", "car-racing", "--picture", "fast", "--max-steps", "30"]),
     ] {
         let name = format!("{champion}.onnx");
@@ -197,7 +199,7 @@ fn what_is_no_policy_is_said_in_one_sentence() {
         ("custom", linear(4, &BY_THE_ANGLE, "Own", "own.operators"), "own.operators"),
         ("other-shape", linear(5, &[0.0; 10], "MatMul", ""), "Got: 4 Expected: 5"),
         ("nan", nan, "number 0 of its action is NaN; take finite numbers"),
-        ("three", three, "its action has 3 numbers; take one of 2 choices"),
+        ("three", three, "its action has 3 numbers; take a choice from 0 to 1"),
         ("huge", huge, "onnxruntime"),
     ] {
         let file = format!("{name}.onnx");

@@ -206,7 +206,10 @@ fn plain(text: &str) -> String {
             '±' => out.push_str("+/-"),
             '→' => out.push_str("->"),
             'Φ' => out.push_str("Phi"),
-            '’' => out.push('\''),
+            '’' | '‘' => out.push('\''),
+            '“' | '”' => out.push('"'),
+            '≥' => out.push_str(">="),
+            '≤' => out.push_str("<="),
             c => out.push(c),
         }
     }

@@ -106,7 +106,7 @@ class Eyes:
             return None
         if len(shape) == 2:
             size, layout = (shape[1], shape[0]), "grey"
-        elif self.whole and len(shape) == 3 and 3 < shape[2] <= MOST_FRAMES and shape[0] >= 16:
+        elif self.whole and len(shape) == 3 and (shape[2] == 2 or 3 < shape[2] <= MOST_FRAMES) and shape[0] >= 16:
             # Nothing may be left out, as alpha would be.
             size, layout = (shape[1], shape[0]), "grey last stack"
         elif len(shape) == 3 and shape[2] in (1, 3, 4):

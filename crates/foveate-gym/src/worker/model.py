@@ -2,6 +2,9 @@
 # so that one worker serves all copies of an agent.
 
 
+import stat
+
+
 class Model:
     """The model, and the parent's questions. `env` of the request makes the environment whose observations the model takes; without
     it the model takes what the world shows."""
@@ -31,7 +34,11 @@ class Model:
         options.log_severity_level = 4
         try:
             with open(request["model"], "rb") as file:
-                data = file.read(request["most_bytes"] + 1)
+                about = os.fstat(file.fileno())
+                if not stat.S_ISREG(about.st_mode):
+                    raise Refusal("it is no regular file")
+                # One byte more tells of a file that grows.
+                data = file.read(min(about.st_size, request["most_bytes"]) + 1)
         except (OSError, MemoryError) as error:
             raise Refusal("it cannot be read: %s" % one_line(getattr(error, "strerror", None) or "too little memory"))
         if len(data) > request["most_bytes"]:

@@ -10,6 +10,7 @@ Grad-CAM (Selvaraju et al. 2017, arXiv:1610.02391).
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from .adapters import classes, stable_baselines3
 from .errors import OptionError
 from .jobs import batched
 
-__all__ = ["attention", "grad_cam", "gradients", "integrated_gradients"]
+__all__ = ["attention", "captum", "grad_cam", "gradients", "integrated_gradients"]
 
 Claim = Callable[[Any], Any]
 
@@ -62,14 +63,19 @@ class _Network:
         if hasattr(policy, "get_distribution"):
             distribution = policy.get_distribution(tensors).distribution
             return distribution.logits if hasattr(distribution, "logits") else distribution.mean
-        return policy.actor(tensors)
+        return policy._predict(tensors, deterministic=True)
 
-    def explained(self, scores: Any) -> list[Any]:
-        """What is explained of them, each ``[batch]``: the best score, or every number of an action."""
+    def targets(self, scores: Any) -> list[Any]:
+        """The columns of the scores that are explained: the best of each observation ``[batch]``, or every number of an action."""
         space = getattr(self.policy, "action_space", None)
         if type(space).__name__ == "Box" or scores.shape[1] == 1:
-            return [scores[:, i] for i in range(scores.shape[1])]
-        return [scores.max(dim=1).values]
+            return list(range(scores.shape[1]))
+        return [scores.argmax(dim=1)]
+
+    def explained(self, scores: Any, targets: list[Any] | None = None) -> list[Any]:
+        """The scores of the targets, each ``[batch]``; without any, of those of these scores."""
+        rows = list(range(len(scores)))
+        return [scores[rows, target] for target in (self.targets(scores) if targets is None else targets)]
 
 
 def _each(function: Callable[[Any], Any], seen: Any) -> Any:
@@ -137,13 +143,15 @@ def gradients(model: Any) -> Claim:
 
 
 def integrated_gradients(model: Any, steps: int = 16) -> Claim:
-    """Gradients averaged on the way from an observation of zeros, times the observation."""
+    """Gradients averaged on the way from an observation of zeros, times the observation; of the score that is best at its end."""
     import torch
 
     network = _Network(model)
 
     def claim(seen: Any) -> list[Any]:
         whole = network.tensors(seen)
+        with torch.no_grad():
+            targets = network.targets(network.scores(whole))
         sums: list[Any] = []
         for step in range(steps):
             share = (step + 0.5) / steps
@@ -151,7 +159,7 @@ def integrated_gradients(model: Any, steps: int = 16) -> Claim:
             leaves = _leaves(part)
             found = [
                 torch.autograd.grad(score.sum(), leaves, retain_graph=True, allow_unused=True)
-                for score in network.explained(network.scores(part))
+                for score in network.explained(network.scores(part), targets)
             ]
             found = [[torch.zeros_like(leaf) if one is None else one for leaf, one in zip(leaves, of)] for of in found]
             sums = found if not sums else [[a + b for a, b in zip(x, y)] for x, y in zip(sums, found)]
@@ -159,6 +167,46 @@ def integrated_gradients(model: Any, steps: int = 16) -> Claim:
         sizes = [sum((of[i] * leaf.detach() / steps) ** 2 for of in sums).sqrt() for i, leaf in enumerate(leaves)]
         found_sizes = iter(size.cpu().double().numpy() for size in sizes)
         return _maps(_each(lambda _: next(found_sizes), whole), _count(seen))
+
+    return batched(claim)
+
+
+def captum(model: Any, name: str = "IntegratedGradients", **arguments: Any) -> Claim:
+    """The size of what a class of `captum.attr` attributes, such as ``"Occlusion"``, whose ``attribute`` takes the arguments."""
+    try:
+        kind = getattr(import_module("captum.attr"), name, None)
+    except ImportError as error:
+        raise OptionError("this claim needs Captum: pip install captum") from error
+    if not callable(getattr(kind, "attribute", None)):
+        raise OptionError(f"captum.attr has no method {name!r}; it has Saliency, IntegratedGradients, DeepLift, Occlusion and others")
+    import torch
+
+    network = _Network(model)
+
+    class Scores(torch.nn.Module):
+        """The model as Captum calls it: a tensor for each part of an observation goes in."""
+
+        def __init__(self, structure: Any) -> None:
+            super().__init__()
+            self.module, self.structure = network.module, structure
+
+        def forward(self, *parts: Any) -> Any:
+            left = iter(parts)
+            return network.scores(_each(lambda _: next(left), self.structure))
+
+    def claim(seen: Any) -> list[Any]:
+        tensors = network.tensors(seen)
+        leaves = tuple(_leaves(tensors))
+        with torch.no_grad():
+            targets = network.targets(network.scores(tensors))
+        try:
+            asked = kind(Scores(_each(lambda _: None, tensors)))
+            found = [asked.attribute(leaves, target=target, **arguments) for target in targets]
+            sizes = iter(sum(of[i].detach() ** 2 for of in found).sqrt().cpu().double().numpy() for i in range(len(leaves)))
+            return _maps(_each(lambda _: next(sizes), tensors), _count(seen))
+        except Exception as error:
+            said = " ".join(str(error).split())
+            raise OptionError(f"Captum's {name} failed with {type(error).__name__}: {said}") from error
 
     return batched(claim)
 

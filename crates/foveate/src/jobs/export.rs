@@ -51,10 +51,8 @@ impl ExportWorld for World<'_> {
         Ok(self.player.env(&self.player.world)?.spec().clone())
     }
 
-    fn evaluated(&mut self) -> Result<(EvalReport, String), RunError> {
-        let job = Evaluate { episodes: self.episodes, ..Evaluate::default() };
-        let report = job.run(self.player, self.stop)?;
-        Ok((report, format!("foveate eval WEIGHTS --episodes {} --seed {}", job.episodes, job.seed)))
+    fn evaluated(&mut self) -> Result<EvalReport, RunError> {
+        Evaluate { episodes: self.episodes, ..Evaluate::default() }.run(self.player, self.stop)
     }
 }
 

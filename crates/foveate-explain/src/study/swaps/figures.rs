@@ -6,7 +6,7 @@ use super::effects::{Curves, Regret};
 use super::measure::{Measured, Measurement};
 use super::report::{Order, Pick, SwapReport};
 use super::verdict::Answer;
-use crate::charts::{DotPlot, DotRow, HALF, WHOLE, dots};
+use crate::charts::{DotPlot, DotRow, HALF, WHOLE, dots, percent};
 use crate::estimate::Estimate;
 use crate::figure::{DataTable, Figure, Ink, Plot, short};
 use crate::study::words::{dot, intervals};
@@ -77,31 +77,45 @@ fn shares(report: &SwapReport) -> Figure {
 fn methods(report: &SwapReport) -> Option<Figure> {
     let claims = || report.orders.iter().filter_map(|order| Some((order.claim.as_deref()?, order)));
     claims().next()?;
-    let rows = claims().map(|(name, order)| {
-        let answer = report.answer_about("right", name);
-        let ink = match answer {
-            Answer::Yes => Ink::Attention,
-            Answer::No => Ink::Control,
-            Answer::Undecided => Ink::Muted,
-        };
-        let of = order.above_others;
-        DotRow {
-            remark: Some((ink, format!("{answer}, {}", of.percent()))),
-            ..dot(name, &answer.to_string(), ink, (of.value, of.interval))
-        }
+    let rows = claims().flat_map(|(name, order)| {
+        [
+            ("right: than as many other parts", Ink::Attention, "right", order.above_others),
+            (
+                "of the moment: than the parts that it names at others",
+                Ink::Control,
+                "moment",
+                order.above_other_moments,
+            ),
+        ]
+        .map(|(kind, ink, question, of)| {
+            let answer = report.answer_about(question, name);
+            let ink = if answer == Answer::Yes { ink } else { Ink::Muted };
+            let word = if question == "right" { "right" } else { "of the moment" };
+            DotRow {
+                remark: Some((ink, format!("{word}: {answer}, {}", of.percent()))),
+                ..dot(
+                    name,
+                    if answer == Answer::Yes { kind } else { "not shown" },
+                    ink,
+                    (of.value, of.interval),
+                )
+            }
+        })
     });
+    let shown = claims().flat_map(|(_, order)| [&order.above_others, &order.above_other_moments]);
     Some(dots(DotPlot {
         name: "methods",
         title: "Which method tells the truth about this model?",
-        caption: "How much further its action moves when the parts that a method names come from another moment than when as many \
-                  others do, in parts of the action's natural variation: above 0 the method is right, below 0 it misleads. Bars: 95 % \
-                  over episodes; the answers are corrected for their number (Holm)."
+        caption: "How much further its action moves when the parts that a method names come from another moment than when others do, \
+                  in parts of the action's natural variation: as many other parts (above 0 the method is right, below 0 it misleads), or \
+                  those that it names at other moments (a map that never changes can be right, but is not of its moment). Bars: 95 % over \
+                  episodes; the answers are corrected for their number (Holm)."
             .into(),
         wide: true,
-        axis: "named parts above others",
-        domain: Some(share_axis(claims().map(|(_, order)| &order.above_others))),
+        axis: "named parts above others, of the natural variation",
+        domain: Some(share_axis(shown)),
         band: None,
-        label: short,
+        label: percent,
         rows: rows.collect(),
     }))
 }

@@ -238,7 +238,7 @@ pub(in crate::study) fn methods(report: &SwapReport) -> Option<PageTable> {
          others are XRL-Bench's, as defined there, at {} with the {} most important places: AIM and AUM, the share of decisions that \
          stay the same when important or all other places are zero; PGI and PGU, how far what is predicted moves when noise (σ = 0.05) \
          is added to either; RIS, the largest relative change of the claim beside that of what is seen. Arrows: what speaks for a claim. \
-         How often each of them tells true claims from false ones is measured by foveate explain --calibrate.",
+         How often each of them tells true claims from false ones stands in docs/explain.md, Calibration.",
         count(first.decisions, "decision"),
         first.important
     );
