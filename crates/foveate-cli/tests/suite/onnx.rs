@@ -218,7 +218,7 @@ fn what_is_no_policy_is_said_in_one_sentence() {
             &["eval", "missing.onnx", "--env", "gym:CartPole-v1"][..],
             "it cannot be read: No such file or directory",
         ),
-        (&["eval", "nan.onnx"], "is an ONNX model, which names no world; name it with `--env`"),
+        (&["eval", "nan.onnx"], "is an ONNX model, which names no world; name it with --env"),
         (&["export", "nan.onnx", "--env", "gym:CartPole-v1"], "is no agent of a weight file; export weights"),
         (&["lab", "nan.onnx", "--env", "gym:CartPole-v1"], "an ONNX model"),
     ] {
