@@ -29,8 +29,8 @@ pub struct ReportPage<'a> {
     pub subtitle: String,
     /// What a person should know after a minute: a sentence for each question, with one number.
     pub answers: Vec<PageAnswer>,
-    /// The one picture for that minute.
-    pub picture: Option<Figure>,
+    /// The pictures for that minute, one if possible.
+    pub pictures: Vec<Figure>,
     /// True if everything else is folded, to be opened.
     pub folded: bool,
     /// Big numbers.
@@ -217,7 +217,7 @@ impl ReportPage<'_> {
         fill_in(TEMPLATE, &parts)
     }
 
-    /// What can be read in a minute: the answers and one picture, or, where nothing is folded, numbers and sentences.
+    /// What can be read in a minute: the answers and the pictures, or, where nothing is folded, numbers and sentences.
     fn minute(&self, png: &dyn Fn(Image<'_>) -> Vec<u8>) -> String {
         if !self.folded {
             return self.found();
@@ -225,10 +225,10 @@ impl ReportPage<'_> {
         let answers = joined(self.answers.iter().map(PageAnswer::html));
         let answers =
             if answers.is_empty() { answers } else { format!("<ul class=\"answers\">{answers}</ul>") };
-        let picture = self.picture.as_ref().map_or(String::new(), |figure| {
-            format!("<div class=\"figures\">{}</div>", figure_html("", figure, png))
-        });
-        answers + &picture
+        let pictures = joined(self.pictures.iter().map(|figure| figure_html("", figure, png)));
+        let pictures =
+            if pictures.is_empty() { pictures } else { format!("<div class=\"figures\">{pictures}</div>") };
+        answers + &pictures
     }
 
     /// Big numbers and sentences.

@@ -58,7 +58,7 @@ pub struct Finding {
     pub numbers: Arc<dyn Numbers>,
     /// For the top of the page: a sentence for each question.
     pub answers: Vec<PageAnswer>,
-    /// The one picture at the top of the page; the first that an analysis has is shown.
+    /// A picture at the top of the page.
     pub picture: Option<Figure>,
     /// Verdicts and big numbers.
     pub tiles: Vec<Tile>,

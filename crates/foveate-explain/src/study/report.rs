@@ -95,7 +95,7 @@ impl Study {
         };
         for finding in &mut findings.0 {
             page.answers.append(&mut finding.answers.clone());
-            page.picture = page.picture.take().or_else(|| finding.picture.clone());
+            page.pictures.extend(finding.picture.clone());
             page.tiles.append(&mut finding.tiles.clone());
             page.summary.extend(finding.sentences.iter().cloned());
             // The findings keep the words and tables of their sections.

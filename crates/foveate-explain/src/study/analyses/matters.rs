@@ -32,12 +32,15 @@ impl Analysis for Matters {
         if let Some(asked) = bench.get::<AskedFunction>() {
             asked.unsettle(&mut report);
         }
-        let figures = figures::figures(&report, &swapped.measured);
+        let mut figures = figures::figures(&report, &swapped.measured);
+        // Which of several claims is true is the first question of whoever makes them.
+        let picture = (report.xrl_bench.len() > 1).then(|| figures.remove(0));
         let bordered = swapped.measured.film.is_some();
         Ok(Some(Finding {
             tiles: page::tiles(&report).collect(),
             sentences: page::sentences(&report),
             lines: page::verdict_lines(&report),
+            picture,
             section: Some(page::section(&report, bordered, figures)),
             ..Finding::new(Swaps { swaps: Some(report) })
         }))

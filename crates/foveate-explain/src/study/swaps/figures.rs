@@ -79,13 +79,8 @@ fn methods(report: &SwapReport) -> Option<Figure> {
     claims().next()?;
     let rows = claims().flat_map(|(name, order)| {
         [
-            ("right: than as many other parts", Ink::Attention, "right", order.above_others),
-            (
-                "of the moment: than the parts that it names at others",
-                Ink::Control,
-                "moment",
-                order.above_other_moments,
-            ),
+            ("right", Ink::Attention, "right", order.above_others),
+            ("of the moment", Ink::Control, "moment", order.above_other_moments),
         ]
         .map(|(kind, ink, question, of)| {
             let answer = report.answer_about(question, name);
