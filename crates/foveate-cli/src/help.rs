@@ -20,7 +20,8 @@ pub(crate) fn weights() -> String {
     format!(
         "A weight file, the folder of a run (its best weights), the name of a champion or its world, `random` (`random:7` for \
          seed 7) for an untrained agent that fits the world, or {}, which has no weights; a file or run of that name comes \
-         first [default: the bundled agent, which was trained in its world]",
+         first [default: the bundled agent, which was trained in its world]. eval, explain and watch also take an ONNX model, \
+         FILE.onnx, with --env",
         without_weights()
     )
 }
@@ -28,7 +29,7 @@ pub(crate) fn weights() -> String {
 /// The help of the arguments with the weights of several agents.
 pub(crate) fn many_weights() -> String {
     format!(
-        "Weight files, folders of runs (their best weights), champions by name, `random` or {} [default: the bundled agent, \
+        "Weight files, ONNX models with --env, folders of runs (their best weights), champions by name, `random` or {} [default: the bundled agent, \
          which was trained in its world]",
         without_weights()
     )

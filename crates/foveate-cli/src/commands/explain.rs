@@ -28,6 +28,7 @@ Examples:
   foveate explain
   foveate explain attention_agent_carracing.safetensors --picture classic --out report
   foveate explain runs/car-racing --variant bar --seed 5 --episodes 5 --decisions 10
+  foveate explain policy.onnx --env gym:CartPole-v1
   foveate explain runs/mine attention_agent_carracing.safetensors --compare --shift blur:2
   foveate explain --calibrate")]
 pub(crate) struct Explain {
