@@ -128,6 +128,7 @@ def captum(folder):
     found["SAC asked twice"] = float(np.abs(np.stack(asked(seen)) - np.stack(asked(seen))).max())
     both = {"numbers": np.ones((3, 2), np.float32), "picture": np.ones((3, 4, 4), np.float32)}
     found["parts"] = {part: np.shape(weights) for part, weights in claims.captum(sums(torch), "Saliency")(both)[0].items()}
+    found["rows"] = np.shape(claims.attention(rows_of_numbers(torch), "weights")(np.ones((3, 7, 5), np.float32)))
     attr.Fails = type("Fails", (attr.Saliency,), {"attribute": lambda self, inputs, target: 1 / 0})
     calls = {
         "Salience": lambda: claims.captum(model, "Salience"),
@@ -152,6 +153,20 @@ def sums(torch):
             return torch.stack([seen["numbers"].sum(dim=1), seen["picture"].sum(dim=(1, 2))], dim=1)
 
     return Sums()
+
+
+def rows_of_numbers(torch):
+    """A module that attends to rows of numbers, as those of the vehicles on a road."""
+
+    class Rows(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weights = torch.nn.Softmax(dim=-1)
+
+        def forward(self, seen):
+            return (self.weights(seen[:, None, :, 0]) @ seen)[:, 0]
+
+    return Rows()
 
 
 def _stand_in(torch):

@@ -49,6 +49,7 @@ def test_captums_methods_give_the_maps_of_ours(planted):
     """Its Saliency and IntegratedGradients; where Captum is missing, a stand-in. A policy that draws its actions is asked for the mean."""
     found = planted("captum")
     errors = found.pop("errors")
+    assert found.pop("rows") == [3, 7], "a weight for each row"
     assert found.pop("parts") == {"numbers": [2], "picture": [4, 4]}
     assert len(found) == 5 and all(difference < 1e-5 for difference in found.values()), found
     assert "captum.attr has no method 'Salience'; it has Saliency," in errors["Salience"] and "no method 'os'" in errors["os"]

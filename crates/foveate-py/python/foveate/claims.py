@@ -256,7 +256,7 @@ def attention(model: Any, layer: str | None = None, *, shape: tuple[int, ...] | 
 
     Args:
         layer: its name in the model.
-        shape: rows and columns that the tokens have in the picture; by default a square, or a weight for each number.
+        shape: rows and columns that the tokens have in the picture; by default a square, or a weight for each number or row.
         skip: tokens before those, such as a class token.
     """
     network = _Network(model)
@@ -293,7 +293,9 @@ def attention(model: Any, layer: str | None = None, *, shape: tuple[int, ...] | 
         rows = weights(seen)[:, skip:]
         count = rows.shape[1]
         wanted = shape
-        if wanted is None and _leaves(seen)[0].ndim > 2:
+        first = _leaves(seen)[0]
+        of_rows = first.ndim == 3 and first.shape[1] == count and first.dtype.kind == "f"
+        if wanted is None and first.ndim > 2 and not of_rows:
             side = round(count**0.5)
             if side * side != count:
                 raise OptionError(f"the layer {name!r} attends to {count} tokens, which are no square; give their shape=(rows, columns)")
