@@ -520,3 +520,16 @@ def test_two_frames_behind_each_other_are_a_picture(tmp_path):
     )
     assert report.details["swaps"]["orders"][0]["name"].startswith("all 144 places")
     assert answers(report)["right", "upper"] == "yes", report.verdict
+
+
+@pytest.mark.parametrize("moves", [True, False])
+def test_several_claims_are_set_side_by_side_at_the_top(moves, tmp_path):
+    """Where the action moves: of one that never does nothing can be set side by side."""
+    claims = {"angle": lambda _: [0.0, 0.0, 1.0, 1.0, 0.0], "all": lambda _: [1.0] * 5}
+    policy = by_the_angle if moves else (lambda _: [0.0])
+    foveate.explain(policy, "cartpole-swingup-harder", out=tmp_path / "a", claims=claims, **NUMBERS)
+    page = (tmp_path / "a" / "index.html").read_text()
+    top, _, _ = page.partition("What was found")
+    assert ("Which method tells the truth" in top) == moves and "By which path the action depends" not in top
+    assert (tmp_path / "a" / "figures" / "methods.csv").exists() == moves and (tmp_path / "a" / "figures" / "paths.csv").exists()
+    assert "AIM" in (tmp_path / "a" / "tables" / "matters.tex").read_text()

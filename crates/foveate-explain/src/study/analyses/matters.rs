@@ -34,7 +34,8 @@ impl Analysis for Matters {
         }
         let mut figures = figures::figures(&report, &swapped.measured);
         // Which of several claims is true is the first question of whoever makes them.
-        let picture = (report.xrl_bench.len() > 1).then(|| figures.remove(0));
+        let several = report.xrl_bench.len() > 1 && figures[0].name == figures::METHODS;
+        let picture = several.then(|| figures.remove(0));
         let bordered = swapped.measured.film.is_some();
         Ok(Some(Finding {
             tiles: page::tiles(&report).collect(),

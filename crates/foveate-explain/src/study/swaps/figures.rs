@@ -11,6 +11,9 @@ use crate::estimate::Estimate;
 use crate::figure::{DataTable, Figure, Ink, Plot, short};
 use crate::study::words::{dot, intervals};
 
+/// The figure that sets the claims of others side by side, the first where there is any.
+pub(in crate::study) const METHODS: &str = "methods";
+
 /// The figure whose table has every effect.
 pub(in crate::study) const EFFECTS: &str = "effects";
 
@@ -99,7 +102,7 @@ fn methods(report: &SwapReport) -> Option<Figure> {
     });
     let shown = claims().flat_map(|(_, order)| [&order.above_others, &order.above_other_moments]);
     Some(dots(DotPlot {
-        name: "methods",
+        name: METHODS,
         title: "Which method tells the truth about this model?",
         caption: "How much further its action moves when the parts that a method names come from another moment than when others do, \
                   in parts of the action's natural variation: as many other parts (above 0 the method is right, below 0 it misleads), or \
