@@ -29,8 +29,8 @@ pub(crate) fn weights() -> String {
 /// The help of the arguments with the weights of several agents.
 pub(crate) fn many_weights() -> String {
     format!(
-        "Weight files, ONNX models with --env, folders of runs (their best weights), champions by name, `random` or {} [default: the bundled agent, \
-         which was trained in its world]",
+        "Weight files, ONNX models with --env, folders of runs (their best weights), champions by name, `random` or {} \
+         [default: the bundled agent, which was trained in its world]",
         without_weights()
     )
 }

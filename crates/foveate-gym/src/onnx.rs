@@ -202,7 +202,7 @@ impl OnnxAgent {
         let described = self.space.describe();
         match self.space {
             ActionSpace::Discrete { n } if choice => {
-                let given = self.action[0];
+                let &[given] = &*self.action else { return Err(broken()) };
                 let chosen = (0..n).find(|&i| i as f64 == given);
                 let chosen =
                     chosen.ok_or_else(|| wrong(format!("it chose {given}; an action is {described}")))?;

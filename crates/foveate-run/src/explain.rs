@@ -69,42 +69,55 @@ pub struct ExplainRequest<'a> {
     pub out: &'a Path,
 }
 
-/// What reports know of an agent of the calling program, and ask of it.
+/// What reports know of an agent that is in no weight file, and ask of it.
 #[derive(Clone, Default)]
-pub struct AskedAgent {
-    /// Whether it gave the same answers to the same questions.
-    pub twice: AskedTwice,
-    /// False if its action depends on the observation alone.
-    pub remembers: bool,
+pub struct OwnAgent {
+    /// False if its answers depend on the observation alone, as far as is known.
+    pub has_state: bool,
+    /// Whether it says what it attends to.
+    pub has_attention: bool,
     /// How often it may be asked beside playing; `None` for as often as the method wants.
     pub questions: Option<usize>,
     /// What is claimed to matter to it.
     pub claims: Vec<Arc<dyn ClaimOfMoments + Send>>,
 }
 
-impl fmt::Debug for AskedAgent {
+impl fmt::Debug for OwnAgent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let claims: Vec<&str> = self.claims.iter().map(|claim| claim.name()).collect();
-        let Self { twice, remembers, questions, .. } = self;
-        f.debug_struct("AskedAgent")
-            .field("twice", twice)
-            .field("remembers", remembers)
-            .field("questions", questions)
+        f.debug_struct("OwnAgent")
+            .field("has_state", &self.has_state)
+            .field("has_attention", &self.has_attention)
+            .field("questions", &self.questions)
             .field("claims", &claims)
             .finish()
     }
 }
 
+/// An agent that is in no weight file, once it was asked the same questions twice.
+#[derive(Debug, Clone, Default)]
+pub struct AskedAgent {
+    /// What was known before.
+    pub own: OwnAgent,
+    /// Whether it gave the same answers to the same questions.
+    pub twice: AskedTwice,
+}
+
 impl AskedAgent {
+    /// False if its action depends on the observation alone.
+    pub const fn remembers(&self) -> bool {
+        self.own.has_state || !self.twice.is_steady()
+    }
+
     /// Questions that are left for a report once it was asked twice.
     fn left(&self) -> Option<usize> {
-        self.questions.map(|questions| questions.saturating_sub(self.twice.questions))
+        self.own.questions.map(|questions| questions.saturating_sub(self.twice.questions))
     }
 
     /// Decisions of an episode that can be tested with these questions, of `decisions`: one with a memory is asked eight times for
     /// each, by either path and with parts of others.
     fn decisions(&self, decisions: usize, episodes: usize) -> usize {
-        match self.left().filter(|_| self.remembers) {
+        match self.left().filter(|_| self.remembers()) {
             Some(left) => decisions.min((left / (8 * episodes.max(1))).max(1)),
             None => decisions,
         }
@@ -200,9 +213,9 @@ fn study_request<'a>(request: &ExplainRequest<'a>) -> StudyRequest<'a> {
         dimensions,
         sensors: request.sensors.iter().map(ToString::to_string).collect(),
         questions: request.asked.and_then(AskedAgent::left),
-        remembers: request.asked.is_none_or(|asked| asked.remembers),
+        remembers: request.asked.is_none_or(AskedAgent::remembers),
         claims: request.asked.map_or(vec![], |asked| {
-            asked.claims.iter().map(|claim| &**claim as &dyn ClaimOfMoments).collect()
+            asked.own.claims.iter().map(|claim| &**claim as &dyn ClaimOfMoments).collect()
         }),
         twice: request.asked.map(|asked| asked.twice),
     }

@@ -63,7 +63,7 @@ pub use foveate_train::{LEARNERS, LearnerDescriptor};
 pub use import::{ImportRequest, Imported, Spread, import};
 pub(crate) use loaded::labels_with_options;
 pub use loaded::{LoadedAgent, each_variant, labels};
-pub use player::{OwnAgent, Player};
+pub use player::Player;
 pub use world::World;
 
 /// What a world and an agent of one's own are written with: `use foveate::simple::*`.

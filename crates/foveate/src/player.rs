@@ -1,6 +1,5 @@
 //! An agent in its world.
 
-use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +9,7 @@ use foveate_envs::registry::EnvRequest;
 use foveate_registry::gymnasium::{self, OnnxAgent};
 use foveate_run::RunError;
 use foveate_run::evaluate::Labels;
-use foveate_run::explain::{AskedAgent, AskedTwice, ClaimOfMoments};
+use foveate_run::explain::{AskedAgent, AskedTwice, OwnAgent};
 use foveate_run::fit;
 use foveate_run::stress::{Contender, Tested};
 use foveate_run::trust::WorldSpec;
@@ -37,31 +36,6 @@ pub struct Player {
     pub own: OwnAgent,
     /// A world that was built to see what fits it.
     built: World,
-}
-
-/// What reports know of an agent that is in no weight file, and ask of it.
-#[derive(Clone, Default)]
-pub struct OwnAgent {
-    /// False if its answers depend on the observation alone, as far as is known.
-    pub has_state: bool,
-    /// Whether it says what it attends to.
-    pub has_attention: bool,
-    /// How often it may be asked beside playing; `None` for as often as the method wants.
-    pub questions: Option<usize>,
-    /// What is claimed to matter to it.
-    pub claims: Vec<Arc<dyn ClaimOfMoments + Send>>,
-}
-
-impl fmt::Debug for OwnAgent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let claims: Vec<&str> = self.claims.iter().map(|claim| claim.name()).collect();
-        f.debug_struct("OwnAgent")
-            .field("has_state", &self.has_state)
-            .field("has_attention", &self.has_attention)
-            .field("questions", &self.questions)
-            .field("claims", &claims)
-            .finish()
-    }
 }
 
 impl Player {
@@ -164,12 +138,11 @@ impl Player {
         if matches!(self.tested, Tested::File(_)) {
             return Ok((agent, None));
         }
-        let OwnAgent { has_state, has_attention, questions, ref claims } = self.own;
         let twice = AskedTwice::of(env, &*agent, job.seed, job.max_steps, &|| stop.asked())?;
-        let keeps = twice.is_steady() && !has_state && !has_attention;
+        let asked = AskedAgent { own: self.own.clone(), twice };
+        let keeps = !asked.remembers() && !self.own.has_attention;
         let agent = if keeps { Box::new(KeptAnswers::of(agent)) } else { agent };
-        let remembers = has_state || !twice.is_steady();
-        Ok((agent, Some(AskedAgent { twice, remembers, questions, claims: claims.clone() })))
+        Ok((agent, Some(asked)))
     }
 
     /// The labels of its world and weights in reports and videos.

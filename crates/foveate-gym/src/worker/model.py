@@ -10,30 +10,31 @@ class Model:
     it the model takes what the world shows."""
 
     def __init__(self, control, memory, request):
-        gymnasium, numpy = toolbox()
-        self.np, self.control, self.limit = numpy, control, request["megabytes"]
-        self.original = None
+        try:
+            import onnxruntime
+            import numpy
+        except ImportError as error:
+            raise Refusal("onnxruntime cannot be imported (%s); install it with: %s" % (error, pip("onnxruntime")))
+        self.np, self.control, self.original = numpy, control, None
         env = request.get("env")
         if env:
             if env["path"]:
                 sys.path.insert(0, os.path.abspath(env["path"]))
             if env["more"]:
                 exec(compile(env["more"], "<foveate worker>", "exec"), globals())
+            gymnasium, _ = toolbox()
             made = make(gymnasium, env["id"], env["args"], True, env["wrapper"])
             eyes = Eyes(gymnasium, numpy, made.observation_space, env["image"], None, True)
             self.original = Original(gymnasium, numpy, made.observation_space, made.action_space, eyes, Refusal)
             made.close()
             MADE.clear()
-        try:
-            import onnxruntime
-        except ImportError as error:
-            raise Refusal("onnxruntime cannot be imported (%s); install it with: %s" % (error, pip("onnxruntime")))
         self.bound(request["megabytes"])
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 4
         try:
-            with open(request["model"], "rb") as file:
+            # A pipe without a writer does not hold it up.
+            with open(os.open(request["model"], os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
                 about = os.fstat(file.fileno())
                 if not stat.S_ISREG(about.st_mode):
                     raise Refusal("it is no regular file")

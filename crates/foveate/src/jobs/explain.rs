@@ -92,10 +92,12 @@ impl Explain {
             let shifted = player.world.shifts.iter().map(|shift| {
                 (format!("{name} {shift}"), EnvRequest { shifts: vec![shift.clone()], ..plain.clone() })
             });
-            let (agent, asked) = player.asked(&*player.env(&plain)?, self, stop)?;
-            for (name, world) in std::iter::once((name.clone(), plain.clone())).chain(shifted) {
-                let labels = labels_with_options(&world, player.source.clone());
-                rows.push((name, player.env(&world)?, agent.boxed_clone(), asked.clone(), labels));
+            let env = player.env(&plain)?;
+            let (agent, asked) = player.asked(&*env, self, stop)?;
+            let labels = |world| labels_with_options(world, player.source.clone());
+            rows.push((name.clone(), env, agent.boxed_clone(), asked.clone(), labels(&plain)));
+            for (name, world) in shifted {
+                rows.push((name, player.env(&world)?, agent.boxed_clone(), asked.clone(), labels(&world)));
             }
         }
         let requests: Vec<(String, ExplainRequest<'_>)> = rows
@@ -131,7 +133,7 @@ impl Explain {
     ) -> ExplainRequest<'a> {
         let Explain { seed, episodes, decisions, untrained, max_steps, workers, ref out, .. } = *self;
         // Of an agent that is in no weight file there is an untrained one only if its weights are known, and it is compared by a claim.
-        let none = |asked: &AskedAgent| agent.tensors().is_empty() || asked.claims.is_empty();
+        let none = |asked: &AskedAgent| agent.tensors().is_empty() || asked.own.claims.is_empty();
         let untrained = if asked.is_some_and(none) { 0 } else { untrained };
         let sensors = WORLDS.get(&env.spec().id).map_or(&[][..], |world| world.sensors);
         ExplainRequest {
