@@ -94,7 +94,7 @@ impl Explain {
             });
             let env = player.env(&plain)?;
             let (agent, asked) = player.asked(&*env, self, stop)?;
-            let labels = |world| labels_with_options(world, player.source.clone());
+            let labels = |world: &EnvRequest| labels_with_options(world, player.source.clone());
             rows.push((name.clone(), env, agent.boxed_clone(), asked.clone(), labels(&plain)));
             for (name, world) in shifted {
                 rows.push((name, player.env(&world)?, agent.boxed_clone(), asked.clone(), labels(&world)));
