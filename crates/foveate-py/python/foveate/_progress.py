@@ -2,33 +2,49 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["Event", "Listener", "listener"]
+__all__ = ["Event", "Listener", "Share", "describe", "listener"]
 
 #: An event of a job; see `foveate.jobs`.
 Event = dict[str, Any]
-Listener = Callable[[Event], Any]
+#: What is called with every event: a function, or several.
+Listener = Callable[[Event], Any] | Sequence[Callable[[Event], Any]]
 
 
 def listener(callback: Listener | None, progress: bool | None) -> tuple[Callable[[str], None] | None, Callable[[], None]]:
-    """What native code calls with every event as text, and what ends the line."""
+    """What native code calls with every event as text, and what is called at the end: it ends the line and closes the callbacks."""
     line = _line(progress)
-    if callback is None and line is None:
+    callbacks = [] if callback is None else [callback] if callable(callback) else list(callback)
+    for one in callbacks:
+        if not callable(one):
+            raise TypeError(f"callback is {callback!r}; give a function of an event, or a list of functions")
+    if not callbacks and line is None:
         return None, lambda: None
+
+    share = Share()
 
     def tell(text: str) -> None:
         event = json.loads(text)
+        done = share(event)
         if line is not None and (words := describe(event)):
-            line.show(words)
-        if callback is not None:
-            callback(event)
+            line.show(words, done)
+        for one in callbacks:
+            one(event)
 
-    return tell, (lambda: None) if line is None else line.end
+    def end() -> None:
+        if line is not None:
+            line.end()
+        for one in callbacks:
+            if callable(close := getattr(one, "close", None)):
+                close()
+
+    return tell, end
 
 
 def _number(value: Any) -> str:
@@ -48,9 +64,7 @@ def describe(event: Event) -> str | None:
     if kind == "resumes":
         return f"resuming {event['folder']} from generation {event['generation']}"
     if kind == "generation":
-        all_steps = event["run_steps"] + event["run_steps_left"]
-        share = 100 * event["run_steps"] / all_steps if all_steps else 100
-        return f"{share:.0f} %, generation {event['generation']}: mean {_number(event['mean'])}, best {_number(event['best'])}"
+        return f"{100 * (Share()(event) or 0):.0f} %, generation {event['generation']}: mean {_number(event['mean'])}, best {_number(event['best'])}"
     if kind in ("validation", "evaluation", "final", "report"):
         return f"{kind}: mean {_number(event['mean'])} over {event.get('n', '?')} episodes"
     if kind == "cost":
@@ -71,13 +85,37 @@ def describe(event: Event) -> str | None:
     return None
 
 
+class Share:
+    """The share of a job that is done, from 0 to 1, by its events in their order; ``None`` as long as nothing tells."""
+
+    def __init__(self) -> None:
+        self._now: float | None = None
+        self._of_episodes = False
+
+    def __call__(self, event: Event) -> float | None:
+        kind = event["event"]
+        if kind == "cost":
+            # Other jobs have several batches of episodes.
+            self._of_episodes = event["job"] == "eval"
+        elif "run_steps" in event:
+            steps = event["run_steps"] + event["run_steps_left"]
+            self._now = event["run_steps"] / steps if steps else 1.0
+        elif kind == "phase":
+            self._now = event["done"]
+        elif kind == "row" or (kind == "episodes" and self._of_episodes):
+            self._now = event["done"] / event["of"]
+        elif kind == "finished":
+            self._now = 1.0
+        return self._now
+
+
 class _Terminal:
     """One line that is written again and again."""
 
     def __init__(self) -> None:
         self._width = 0
 
-    def show(self, words: str) -> None:
+    def show(self, words: str, _done: float | None) -> None:
         words = words.replace("\n", " ")[: _columns() - 1]
         sys.stderr.write("\r" + words.ljust(self._width))
         sys.stderr.flush()
@@ -92,7 +130,7 @@ class _Terminal:
 class _Lines:
     """Whole lines, where none can be written again."""
 
-    def show(self, words: str) -> None:
+    def show(self, words: str, _done: float | None) -> None:
         print(words.replace("\n", " "), file=sys.stderr, flush=True)
 
     def end(self) -> None:
@@ -100,15 +138,16 @@ class _Lines:
 
 
 class _Notebook:
-    """One output of a cell, which changes."""
+    """One output of a cell, which changes: a bar and words."""
 
     def __init__(self) -> None:
         self._shown: Any = None
 
-    def show(self, words: str) -> None:
+    def show(self, words: str, done: float | None) -> None:
         from IPython.display import display  # type: ignore[import-not-found, unused-ignore]
 
-        data = {"text/plain": words}
+        bar = "" if done is None else f'<progress max="1" value="{done:.3f}"></progress> '
+        data = {"text/plain": words, "text/html": f"{bar}{html.escape(words)}"}
         if self._shown is None:
             self._shown = display(data, raw=True, display_id=True)
         else:
@@ -116,7 +155,7 @@ class _Notebook:
 
     def end(self) -> None:
         if self._shown is not None:
-            self._shown.update({"text/plain": ""}, raw=True)
+            self._shown.update({"text/plain": "", "text/html": ""}, raw=True)
 
 
 def _columns() -> int:
