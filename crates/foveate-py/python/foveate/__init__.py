@@ -16,7 +16,7 @@ Agents and what the commands do::
 
 from __future__ import annotations
 
-from . import _compiler, agents, claims, envs, errors, evolve, jobs, loggers, torch
+from . import _compiler, agents, claims, envs, errors, evolve, jobs, loggers, rliable, torch
 from ._native import __version__
 from .agents import Agent, Attention, load
 from .errors import FoveateError
@@ -31,6 +31,6 @@ _compiler.register()
 __all__ = [
     "Agent", "Attention", "Calibration", "Comparison", "Evaluation", "Exported", "Film", "FoveateError", "Function", "Report", "Run",
     "StressTable", "__version__", "agents", "batched", "calibration", "claims", "compare", "envs", "errors", "evaluate", "evolve", "explain",
-    "export", "jobs", "load", "loggers",
+    "export", "jobs", "load", "loggers", "rliable",
     "resume", "stress", "train", "watch",
 ]
