@@ -59,7 +59,7 @@ def test_captums_methods_give_the_maps_of_ours(planted):
 
 def test_a_claim_says_that_it_needs_captum(monkeypatch):
     monkeypatch.setitem(sys.modules, "captum.attr", None)
-    with pytest.raises(OptionError, match="this claim needs Captum: pip install captum"):
+    with pytest.raises(OptionError, match=r'this claim needs Captum: pip install "foveate\[captum\]"'):
         claims.captum(3)
     monkeypatch.setitem(sys.modules, "captum", types.ModuleType("captum"))
     monkeypatch.setitem(sys.modules, "captum.attr", types.ModuleType("captum.attr"))

@@ -99,5 +99,5 @@ def test_a_model_of_a_hub_is_fetched_and_loaded(tmp_path, monkeypatch):
         with pytest.raises(foveate.FoveateError, match="names no model; write it as in hub:owner/name"):
             foveate.load(wrong)
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(foveate.FoveateError, match="pip install huggingface_hub"):
+    with pytest.raises(foveate.FoveateError, match=r'pip install "foveate\[hub\]"'):
         foveate.load("hub:somebody/cart-pole")

@@ -171,7 +171,7 @@ def test_without_pygame_the_message_says_what_to_install(monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "pygame", None)
-    with pytest.raises(gymnasium.error.DependencyNotInstalled, match="pip install pygame-ce"):
+    with pytest.raises(gymnasium.error.DependencyNotInstalled, match=r'pip install "foveate\[human\]"'):
         gymnasium.make("foveate/CarRacing-v3", render_mode="human")
 
 

@@ -56,6 +56,8 @@ HOMES = {
     "HopperBullet": ("pybullet_envs_gymnasium", "pybullet pybullet_envs_gymnasium"),
     "HalfCheetahBullet": ("pybullet_envs_gymnasium", "pybullet pybullet_envs_gymnasium"),
 }
+# Extras of Foveate's package for Python by what they install.
+EXTRAS = {"ale-py": "atari", "onnxruntime": "onnx", "pybullet pybullet_envs_gymnasium": "ant", "vizdoom": "take-cover"}
 # Ids, and modules, of environments that write files where they are: they get a folder of their own.
 LITTERERS = ("Vizdoom", "dm_control/")
 LITTERING = ("gymnasium.envs.mujoco",)
@@ -95,6 +97,12 @@ def version(text):
 
 
 def pip(packages):
+    """The command that installs packages here; an extra of Foveate's package where this interpreter has it."""
+    if packages in EXTRAS:
+        from importlib import metadata
+
+        if any(True for _ in metadata.distributions(name="foveate")):
+            packages = '"foveate[%s]"' % EXTRAS[packages]
     return "%s -m pip install %s" % (sys.executable or "python3", packages)
 
 

@@ -224,7 +224,7 @@ def _fetched(name: str) -> str:
     try:
         from huggingface_hub import hf_hub_download  # type: ignore[import-not-found]
     except ImportError as error:
-        raise OptionError(f"{_HUB}{name} needs a package that is not installed ({error}): pip install huggingface_hub") from error
+        raise OptionError(f'{_HUB}{name} needs a package that is not installed ({error}): pip install "foveate[hub]"') from error
     try:
         path = hf_hub_download(repository, "model.safetensors", revision=revision or None)
     except Exception as error:

@@ -176,7 +176,7 @@ def captum(model: Any, name: str = "IntegratedGradients", **arguments: Any) -> C
     try:
         kind = getattr(import_module("captum.attr"), name, None)
     except ImportError as error:
-        raise OptionError("this claim needs Captum: pip install captum") from error
+        raise OptionError('this claim needs Captum: pip install "foveate[captum]"') from error
     if not callable(getattr(kind, "attribute", None)):
         raise OptionError(f"captum.attr has no method {name!r}; it has Saliency, IntegratedGradients, DeepLift, Occlusion and others")
     import torch

@@ -479,7 +479,7 @@ class DMControl(World):
     """A task of the DeepMind Control suite, with the physics of MuJoCo's library and pictures drawn without OpenGL.
 
     Starts, rewards and numbers are those of dm_control, bit for bit; `docs/control.md` says how far pictures are apart. The
-    library is that of the package ``mujoco``: ``pip install mujoco``.
+    library is that of the package ``mujoco``: ``pip install "foveate[control]"``.
 
     Args:
         task: ``"cheetah-run"``, ``"walker-walk"``, ``"cartpole-swingup"``, ``"ball-in-cup-catch"``, ``"reacher-easy"`` or
@@ -857,7 +857,7 @@ def _pygame() -> Any:
         import pygame
     except ImportError:
         raise gymnasium.error.DependencyNotInstalled(
-            "render_mode='human' shows a window with pygame, which is not installed; pip install pygame-ce, or use "
+            "render_mode='human' shows a window with pygame, which is not installed; pip install \"foveate[human]\", or use "
             "render_mode='rgb_array'"
         ) from None
     return pygame

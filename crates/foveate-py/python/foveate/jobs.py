@@ -124,7 +124,7 @@ def _table(rows: list[dict[str, Any]]) -> Any:
     try:
         import pandas
     except ImportError as error:
-        raise ImportError("tables need pandas: pip install pandas") from error
+        raise ImportError('tables need pandas: pip install "foveate[tables]"') from error
     return pandas.DataFrame(rows)
 
 

@@ -4,7 +4,7 @@ The rollouts of a run go to workers on Ray's nodes, one for each of their cores,
 batch's answer depends on nothing but the batch, so it may be computed anywhere, more than once, and again after a worker or a node was
 lost: the run has the bits of a run on one machine. Nodes may join and leave while it runs.
 
-Every node needs the same build of ``foveate``. Needs Ray: ``pip install 'ray>=2.59'``.
+Every node needs the same build of ``foveate``. Needs Ray: ``pip install "foveate[ray]"``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 try:
     import ray
 except ImportError as error:
-    raise ImportError("a cluster needs Ray: pip install 'ray>=2.59'") from error
+    raise ImportError('a cluster needs Ray: pip install "foveate[ray]"') from error
 
 from . import jobs
 from ._native import RolloutWorker

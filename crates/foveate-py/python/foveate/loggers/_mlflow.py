@@ -29,7 +29,7 @@ class Mlflow:
             from mlflow import MlflowClient
             from mlflow.entities import Metric
         except ImportError as error:
-            raise OptionError(f"Mlflow needs MLflow, which cannot be imported ({error}): pip install 'foveate[mlflow]'") from error
+            raise OptionError(f'Mlflow needs MLflow, which cannot be imported ({error}): pip install "foveate[mlflow]"') from error
         self._client = MlflowClient(None if uri is None else os.fspath(uri))
         self._metric: Any = Metric
         self._experiment, self._tags = experiment, tags or {}

@@ -23,7 +23,7 @@ class Tqdm:
             try:
                 from tqdm.auto import tqdm as bar
             except ImportError as error:
-                raise OptionError(f"Tqdm needs tqdm, which cannot be imported ({error}): pip install 'foveate[tqdm]'") from error
+                raise OptionError(f'Tqdm needs tqdm, which cannot be imported ({error}): pip install "foveate[tqdm]"') from error
         self._class = bar
         self._bar: Any = None
         self._share = Share()

@@ -22,7 +22,7 @@ class Wandb:
         try:
             import wandb
         except ImportError as error:
-            raise OptionError(f"Wandb needs wandb, which cannot be imported ({error}): pip install 'foveate[wandb]'") from error
+            raise OptionError(f'Wandb needs wandb, which cannot be imported ({error}): pip install "foveate[wandb]"') from error
         self._begin, self._init = wandb.init, init
         self._run: Any = None
         self._steps = 0
