@@ -112,7 +112,10 @@ def members(node):
             is_property = any(ast.unparse(decorator) == "property" for decorator in item.decorator_list)
             call = f"{item.name}: {ast.unparse(item.returns)}" if is_property and item.returns else signature(item, item.name)
             block = f"`{call}`" if "\n" not in call else f"\n```python\n{call}\n```\n"
-            yield f"* {block}: {text(item)}" if "\n" not in call else f"{block}\n{text(item)}"
+            said = text(item)
+            # A list goes on behind a paragraph of its own only after an empty line.
+            end = "\n" if "\n\n" in said else ""
+            yield (f"* {block}: {said}" if "\n" not in call else f"{block}\n{said}") + end
 
 
 def main():
