@@ -100,6 +100,13 @@ def inclusion(config, path):
     return InclusionLevel.INCLUDED if uri(path) in named(config) else InclusionLevel.NOT_IN_NAV
 
 
+def on_page_content(html, page, config, files):
+    if not page.file.src_uri.endswith(".ipynb"):
+        return html
+    name = posixpath.basename(page.file.src_uri)
+    return f'<p><a href="{name}" download>Download {name}</a></p>{html}'
+
+
 def on_post_build(config):
     if RUSTDOC:
         shutil.copytree(RUSTDOC, Path(config.site_dir) / "rustdoc", dirs_exist_ok=True)
@@ -121,7 +128,7 @@ def on_page_markdown(markdown, page, config, files):
     for link, target, anchor in set(targets(path, markdown)):
         if (ROOT / target).is_file():
             markdown = markdown.replace(f"]({link})", f"]({os.path.relpath(uri(target), here or '.')}{anchor})")
-        else:
-            # A folder of the repository, which the site has no page for: its name stays.
+        elif (ROOT / target).is_dir():
+            # The site has no page for a folder of the repository: its name stays.
             markdown = re.sub(rf"\[([^\]]*)\]\({re.escape(link)}\)", r"\1", markdown)
     return markdown

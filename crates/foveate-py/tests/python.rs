@@ -3,45 +3,14 @@
 //! `FOVEATE_PYTHON` names a Python with the pinned packages; without it the tests are skipped with a message. The package is a
 //! folder of its own under the build's temporary files, so that nothing in the sources changes.
 
-use std::path::{Path, PathBuf};
+mod package;
+
+use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
 use foveate::core::Seed;
 use foveate::evolve::{STRATEGIES, StrategyConfig, make};
-
-/// Copies Python's sources, also those in folders.
-fn copy_sources(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a temporary folder");
-    for file in fs::read_dir(from).expect("the sources").flatten() {
-        let name = file.file_name();
-        if file.path().is_dir() {
-            copy_sources(&file.path(), &to.join(name));
-        } else if [".py", ".pyi", "py.typed"].iter().any(|end| name.to_string_lossy().ends_with(end)) {
-            fs::copy(file.path(), to.join(name)).expect("writable");
-        }
-    }
-}
-
-/// A folder to import `foveate` from.
-fn package() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("package");
-    let package = root.join("foveate");
-    copy_sources(&here.join("python/foveate"), &package);
-    let (built, name) = if cfg!(windows) {
-        ("foveate_native.dll", "_native.pyd")
-    } else if cfg!(target_os = "macos") {
-        ("libfoveate_native.dylib", "_native.abi3.so")
-    } else {
-        ("libfoveate_native.so", "_native.abi3.so")
-    };
-    // It lies beside this program.
-    let beside = env::current_exe().expect("a program");
-    let built = beside.parent().expect("a folder").join(built);
-    fs::copy(&built, package.join(name)).unwrap_or_else(|error| panic!("{}: {error}", built.display()));
-    root
-}
 
 /// Every strategy after 25 generations on a sphere, as JSON, for `test_evolve.py`.
 fn strategies() -> String {
@@ -71,7 +40,7 @@ fn strategies() -> String {
 fn the_package_for_python() {
     let Some(python) = foveate_toy::needs::python() else { return };
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let package = package();
+    let package = package::folder("package");
     let mut pytest = Command::new(python);
     // With AddressSanitizer, the interpreter needs the library of its functions: `cargo xtask sanitize`.
     if let Some(library) = env::var_os("FOVEATE_ASAN") {
@@ -85,7 +54,10 @@ fn the_package_for_python() {
     }
     let done = pytest
         .args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"])
-        .arg(tests)
+        .arg(&tests)
+        // They have a Python of their own: site.rs.
+        .arg("--ignore")
+        .arg(tests.join("site"))
         .env("PYTHONPATH", package)
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("FOVEATE_STRATEGIES", strategies())

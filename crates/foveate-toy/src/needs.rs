@@ -37,6 +37,12 @@ pub fn torch_python() -> Option<PathBuf> {
     named("FOVEATE_TORCH_PYTHON", "a Python with PyTorch and NumPy")
 }
 
+/// The Python with `PyTorch` and the packages of `python/requirements-site.txt`, which `FOVEATE_SITE_PYTHON` names.
+#[track_caller]
+pub fn site_python() -> Option<PathBuf> {
+    named("FOVEATE_SITE_PYTHON", "a Python with PyTorch and the packages of python/requirements-site.txt")
+}
+
 /// The folder with MNIST's four files, which `FOVEATE_MNIST` names.
 #[track_caller]
 pub fn mnist() -> Option<PathBuf> {
