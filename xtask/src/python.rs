@@ -22,6 +22,12 @@ pub(crate) fn worlds() -> Result<PathBuf> {
     environment(".venv-worlds", &["python/requirements-worlds.txt"], Dependencies::Listed)
 }
 
+/// What builds the site and runs its notebooks, on top of `torch`, the Python of [`torch`].
+pub(crate) fn site(torch: &Path) -> Result<PathBuf> {
+    let requirements = ["python/requirements-site.txt"];
+    environment_on(Some(torch), ".venv-site", &requirements, Dependencies::Listed)
+}
+
 /// Other versions of MuJoCo than that of [`worlds`], each with its dm_control.
 pub(crate) fn mujocos() -> Result<Vec<PathBuf>> {
     let of = |version: &str| {
@@ -100,6 +106,16 @@ pub(crate) enum Dependencies {
 ///
 /// The environment carries a copy of its requirements and is made anew when they change.
 pub(crate) fn environment(name: &str, requirements: &[&str], dependencies: Dependencies) -> Result<PathBuf> {
+    environment_on(None, name, requirements, dependencies)
+}
+
+/// [`environment`], with the packages of the interpreter `below` beneath those of its own.
+fn environment_on(
+    below: Option<&Path>,
+    name: &str,
+    requirements: &[&str],
+    dependencies: Dependencies,
+) -> Result<PathBuf> {
     let folder = root().join(name);
     let mut wanted = String::new();
     for file in requirements {
@@ -115,9 +131,19 @@ pub(crate) fn environment(name: &str, requirements: &[&str], dependencies: Depen
         fs::remove_dir_all(&folder).with_context(|| format!("removing the outdated {}", folder.display()))?;
     }
     let base = base_interpreter()?;
-    run("python -m venv", command(&base).args(["-m", "venv"]).arg(&folder))?;
-    let mut pip = command(&python);
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+    let mut pip;
+    if let Some(below) = below {
+        let without_pip = ["-m", "venv", "--system-site-packages", "--without-pip"];
+        run("python -m venv", command(below).args(without_pip).arg(&folder))?;
+        // Debian's Python has no pip for an environment; that of another one installs into it.
+        pip = command(&base);
+        pip.args(["-m", "pip", "--python"]).arg(&python);
+    } else {
+        run("python -m venv", command(&base).args(["-m", "venv"]).arg(&folder))?;
+        pip = command(&python);
+        pip.args(["-m", "pip"]);
+    }
+    pip.args(["install", "--quiet", "--disable-pip-version-check"]);
     if dependencies == Dependencies::Listed {
         pip.arg("--no-deps");
     }

@@ -92,8 +92,10 @@ fn tests() -> Result<()> {
         Err(error) => eprintln!("no MNIST, so the real digits are not tested: {error:#}"),
     }
     match python::torch() {
-        Ok(python) => drop(all.env("FOVEATE_TORCH_PYTHON", python)),
-        Err(error) => eprintln!("no PyTorch, so modules of agents are not tested: {error:#}"),
+        Ok(python) => {
+            all.env("FOVEATE_SITE_PYTHON", python::site(&python)?).env("FOVEATE_TORCH_PYTHON", python);
+        }
+        Err(error) => eprintln!("no PyTorch, so modules of agents and the site are not tested: {error:#}"),
     }
     match python::drawing(&worlds) {
         Ok(()) => drop(all.env("FOVEATE_WORLDS_DRAW", "egl")),
