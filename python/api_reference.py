@@ -15,6 +15,8 @@ MODULES = {
     "claims": "Claims of torch models",
     "envs": "Worlds for Gymnasium",
     "evolve": "Evolution strategies",
+    "loggers": "Callbacks for other tools",
+    "rliable": "Scores of several runs",
     "ray": "Clusters",
     "errors": "Errors",
 }
@@ -122,7 +124,8 @@ def main():
     folder = Path(sys.argv[1])
     page = [HEAD]
     for module, title in MODULES.items():
-        source = (folder / f"{module}.py").read_text(encoding="utf-8")
+        files = [folder / f"{module}.py"] if (folder / f"{module}.py").exists() else sorted((folder / module).glob("_*.py"))
+        source = "\n".join(file.read_text(encoding="utf-8") for file in files)
         tree = ast.parse(source)
         page += [f"\n## {title}\n", f"`foveate.{module}`. {text(tree)}\n"]
         named = {node.name: node for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}

@@ -1,13 +1,8 @@
-"""Scores of several runs as arrays that the library rliable takes; it is not needed to make them.
+"""Scores of several runs as arrays for the library rliable.
 
-``results`` is a dict of agents, each a dict of tasks, each a list of what its runs led to: an `Evaluation`, a finished run or its folder,
-or a mean return::
-
-    results = {"evolution": {"walker": runs, "cheetah": others}, "PPO": {"walker": …, "cheetah": …}}
-    points, intervals = rliable.library.get_interval_estimates(foveate.rliable.scores(results), aggregate)
-
-Every agent has the same tasks, every task of an agent as many runs. ``scale`` has for each task the return that counts as 0, such as
-that of random actions, and the one that counts as 1; without it returns are as they are.
+``results`` is a dict by agent of dicts by task of lists: of each run its `Evaluation`, itself or its folder, or a mean return. Agents
+have the same tasks, and the tasks of an agent as many runs; else `OptionError` is raised. ``scale`` has for each task the returns
+that count as 0, such as that of random actions, and as 1.
 """
 
 from __future__ import annotations
@@ -32,21 +27,12 @@ Scale = Mapping[str, tuple[float, float]] | None
 
 
 def scores(results: Results, scale: Scale = None) -> dict[str, npt.NDArray[np.float64]]:
-    """For each agent ``[runs, tasks]``: the mean returns of the final evaluation on unseen episodes.
-
-    Raises:
-        OptionError: tasks or numbers of runs differ, or a run is not finished.
-    """
+    """For each agent ``[runs, tasks]``: mean returns, of finished runs those of the last evaluation."""
     return _arrays(results, scale, _score)
 
 
 def curves(results: Results, steps: Sequence[int], scale: Scale = None) -> dict[str, npt.NDArray[np.float64]]:
-    """For each agent ``[runs, tasks, steps]``: the mean return of the last validation that is not after so many training steps, for
-    `rliable`'s sample efficiency; NaN before the first one. Results are runs or their folders.
-
-    Raises:
-        OptionError: tasks or numbers of runs differ, or a result has no log.
-    """
+    """For each agent ``[runs, tasks, steps]``: the mean return of the last validation until so many training steps; NaN before."""
     return _arrays(results, scale, lambda result: _curve(result, np.asarray(steps)))
 
 

@@ -1,10 +1,7 @@
-"""Callbacks that show a job's events in other tools; each imports its library only when it is made.
+"""Callbacks that show a training in other tools: the curves of its TensorBoard file, over training steps.
 
-`foveate.train` and `foveate.resume` write curves for TensorBoard by themselves. The other tools get the same curves, over training steps,
-under the same names, from a callback::
-
-    foveate.train("car-racing", callback=foveate.loggers.Wandb(project="driving"))
-    foveate.train("car-racing", callback=[foveate.loggers.Mlflow("driving"), foveate.loggers.Tqdm()])
+A training takes one callback or a list: ``callback=[foveate.loggers.Mlflow("driving"), foveate.loggers.Tqdm()]``. Each imports its
+library when it is made, and raises `OptionError` if that is not installed.
 """
 
 from ._mlflow import Mlflow

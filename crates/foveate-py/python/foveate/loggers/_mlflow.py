@@ -19,9 +19,6 @@ class Mlflow:
         experiment: name of the experiment, which is made if there is none.
         uri: the tracking server or store, such as ``"sqlite:///mlflow.db"``; MLflow's own setting if left out.
         tags: tags of the run.
-
-    Raises:
-        OptionError: MLflow is not installed.
     """
 
     def __init__(self, experiment: str = "foveate", *, uri: str | os.PathLike[str] | None = None, tags: dict[str, str] | None = None) -> None:
@@ -58,7 +55,7 @@ class Mlflow:
             self._client.log_param(self._run, name, value)
 
     def close(self) -> None:
-        """Marks the run as failed if the training has not said that it came to its end or was stopped."""
+        """Ends a run that is not finished as failed."""
         self._end("FAILED")
 
     def _end(self, status: str) -> None:

@@ -13,9 +13,6 @@ class Tqdm:
 
     Args:
         bar: the class of the bar; ``tqdm.auto.tqdm`` if left out. ``tqdm.rich.tqdm`` draws with Rich.
-
-    Raises:
-        OptionError: tqdm is not installed.
     """
 
     def __init__(self, bar: Any = None) -> None:

@@ -13,9 +13,6 @@ from ._curves import curves
 class Wandb:
     """A training as a run of Weights & Biases. ``init`` are keywords of ``wandb.init``, such as ``project`` and ``mode="offline"``; unless
     they say otherwise, the run has the name of the training's folder, and ``config`` is the event ``begins``.
-
-    Raises:
-        OptionError: wandb is not installed.
     """
 
     def __init__(self, **init: Any) -> None:
@@ -41,7 +38,7 @@ class Wandb:
             self._end(0)
 
     def close(self) -> None:
-        """Marks the run as failed if the training has not said that it came to its end or was stopped."""
+        """Ends a run that is not finished as failed."""
         self._end(1)
 
     def _end(self, code: int) -> None:
