@@ -289,7 +289,9 @@ def test_a_function_is_evaluated_tested_and_explained(tmp_path):
     rows = list(table.rows)
     assert [row["name"] for row in rows] == ["original", "bar", "hue:3"], rows
     assert all(len(row["returns"]) == 2 for row in rows)
-    assert "<svg" in table._repr_html_() and "bar" in str(table)
+    page, change = table._repr_html_(), rows[2]["change"]
+    assert "<svg" in page and "bar" in str(table) and page.count("<tr>") == 4
+    assert f"<td>hue:3</td><td>{rows[2]['mean']:.4g}</td><td>{change['difference']:+.4g}</td>" in page
     said = foveate.explain(
         policy, "car-racing", out=tmp_path / "report", episodes=2, decisions=3, max_steps=30, picture="fast",
         attention=lambda observation: observation[::24, ::24, 1].astype(np.float32) + 1,

@@ -482,7 +482,20 @@ class StressTable:
         return self.markdown
 
     def _repr_html_(self) -> str:
-        return self.svg
+        # The picture leaves out shifts, which have severities.
+        heads = ("agent", "world", "mean", "change", "95 % interval", "p, Holm")
+        cells = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in _cells(row))}</tr>" for row in self.rows)
+        return f"{self.svg}<table><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>{cells}</table>"
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    """A row of a table of `stress` as texts; empty where it has no number."""
+    change = row.get("change") or {}
+    mean, interval, p = row.get("mean"), change.get("ci95"), change.get("p_holm")
+    return [
+        row["agent"], row["name"], "n/a" if mean is None else f"{mean:.4g}", f"{change['difference']:+.4g}" if change else "",
+        "" if interval is None else f"{interval[0]:+.4g} … {interval[1]:+.4g}", "" if p is None else f"{p:.4f}",
+    ]
 
 
 @keywords
