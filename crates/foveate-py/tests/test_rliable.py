@@ -76,7 +76,7 @@ def test_the_share_of_a_job_grows_to_one(tmp_path):
     jobs = {
         "evaluate": lambda callback: foveate.evaluate(episodes=3, max_steps=400, callback=callback),
         "stress": lambda callback: foveate.stress(variants="bar,color", episodes=1, max_steps=5, callback=callback),
-        "explain": lambda callback: foveate.explain(episodes=1, decisions=1, untrained=0, max_steps=10, callback=callback),
+        "explain": lambda callback: foveate.explain(episodes=1, decisions=1, untrained=0, max_steps=10, out=tmp_path / "report", callback=callback),
         "train": lambda callback: train(tmp_path, 3, callback=callback),
     }
     for name, job in jobs.items():
