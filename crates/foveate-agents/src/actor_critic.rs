@@ -16,9 +16,10 @@ use std::sync::{Arc, OnceLock};
 
 use foveate_core::{
     ActContext, ActMode, ActionDistribution, Agent, Decision, Model, Observation, ObservationSpace,
-    PixelShape, Policy, PolicyAgent, PolicyError, Seed, StudyInputs, TensorShape,
+    PixelShape, Policy, PolicyAgent, PolicyError, Seed, SparseRows, StudyInputs, TensorShape,
 };
 use foveate_kernels::Level;
+use foveate_kernels::rows;
 use foveate_learn::{
     Activations, Add, Builder, Conv, Function, Linear, LstmGates, Network, Node, Part, Prepared, StateNodes,
 };
@@ -39,6 +40,8 @@ const MAX_LAYERS: usize = 16;
 const SMALLEST: usize = 20;
 /// Most numbers of a grid or a picture, and most outputs of a convolution.
 const MAX_VIEW: usize = 1 << 20;
+/// Fewest cells of a grid whose zeros are left out.
+const MANY: usize = 256;
 /// What the first weights of the policy's last layer are multiplied by, so that all actions are about equally likely at first.
 const CAREFUL: f32 = 0.01;
 
@@ -290,6 +293,14 @@ impl Eyes {
         Ok(())
     }
 
+    /// The bytes of a grid that is shown to a network that reads it without its zeros.
+    fn sparse<'o>(&self, observation: Observation<'o>) -> Option<&'o [u8]> {
+        let Observation::Grid(grid) = observation else { return None };
+        let fits = [grid.rows(), grid.columns(), grid.channels()] == self.config.view;
+        let plain = self.scales.is_empty() && self.config.convolutions.is_empty() && self.config.lstm == 0;
+        (fits && plain && self.config.cells() >= MANY).then(|| grid.codes())
+    }
+
     /// Half the range of each action, and its middle.
     fn ranges(&self) -> impl Iterator<Item = (f32, f32)> {
         self.config
@@ -338,6 +349,8 @@ pub struct ActorCriticAgent {
 #[derive(Debug, Clone)]
 pub struct ActorCriticMemory {
     input: Vec<f32>,
+    /// The input without its zeros, in place of `input`; empty if that is read.
+    row: SparseRows,
     /// The bytes of a grid or a picture, made when a demonstration asks for them.
     bytes: OnceLock<Vec<u8>>,
     /// h and c of the LSTM; empty without one.
@@ -388,6 +401,7 @@ impl Policy for ActorCriticAgent {
         let config = &self.eyes.config;
         ActorCriticMemory {
             input: vec![0.0; config.inputs()],
+            row: SparseRows::default(),
             bytes: OnceLock::new(),
             h: vec![0.0; config.lstm],
             c: vec![0.0; config.lstm],
@@ -408,13 +422,19 @@ impl Policy for ActorCriticAgent {
         memory: &'m mut ActorCriticMemory,
         context: &mut ActContext,
     ) -> Result<Decision<'m>, PolicyError> {
-        let ActorCriticMemory { input, bytes, h, c, acts, outputs, action } = memory;
+        let ActorCriticMemory { input, row, bytes, h, c, acts, outputs, action } = memory;
         let Nodes { net, policy, value, states, .. } = &*self.nodes;
-        self.eyes.read(observation, input)?;
+        row.clear(input.len());
+        if let Some(cells) = self.eyes.sparse(observation) {
+            rows::append_bytes(self.level, row, cells, self.eyes.config.divisor as f32);
+        } else {
+            self.eyes.read(observation, input)?;
+        }
         bytes.take();
         let (flat, log_std) = self.params.flat().split_at(net.params());
         let weights = (flat, &*self.prepared);
         match &states[..] {
+            _ if !row.is_empty() => net.forward_rows(self.level, weights, row, &[0], acts),
             [of_h, of_c] => {
                 net.forward(self.level, weights, &[input, h, c], 1, acts);
                 h.copy_from_slice(acts.get(of_h.output));
@@ -447,11 +467,19 @@ impl Policy for ActorCriticAgent {
     }
 
     fn study_inputs<'m>(&self, memory: &'m ActorCriticMemory) -> Result<StudyInputs<'m>, PolicyError> {
-        let ActorCriticMemory { input, bytes, .. } = memory;
+        let ActorCriticMemory { input, row, bytes, .. } = memory;
         if self.eyes.config.cells() == 0 {
             return Ok(StudyInputs { numbers: input, picture: &[] });
         }
-        Ok(StudyInputs { numbers: &[], picture: bytes.get_or_init(|| self.eyes.bytes(input)) })
+        let made = || {
+            if row.is_empty() {
+                return self.eyes.bytes(input);
+            }
+            let mut cells = vec![0.0; input.len()];
+            row.write(0, &mut cells);
+            self.eyes.bytes(&cells)
+        };
+        Ok(StudyInputs { numbers: &[], picture: bytes.get_or_init(made) })
     }
 
     fn recurrent_state(&self, memory: &ActorCriticMemory, state: &mut Vec<f32>) {

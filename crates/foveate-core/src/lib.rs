@@ -41,6 +41,7 @@ mod policy;
 mod registry;
 mod report;
 mod seed;
+mod sparse_rows;
 pub mod statistics;
 mod tensor;
 mod threads;
@@ -79,6 +80,7 @@ pub use policy::{
 pub use registry::{Descriptor, Registry, RegistryError};
 pub use report::{Fact, Labels};
 pub use seed::{Rng, Seed};
+pub use sparse_rows::SparseRows;
 pub use tensor::{StateDict, StateError, StateReader, Tensor, TensorData};
 pub use threads::{Parallel, Threads};
 pub use transitions::{Transition, TransitionRecorder, Unroll};

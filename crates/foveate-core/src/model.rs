@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{Action, DifferentiatedEpisode, Observation, PolicyError, Student, Windows};
+use crate::{Action, DifferentiatedEpisode, Observation, PolicyError, SparseRows, Student, Windows};
 
 /// The part of an agent that learns by gradients. What it can learn from, it hands out.
 pub trait Model: Send {
@@ -175,6 +175,29 @@ pub trait Outputs {
     /// # Panics
     /// When the lengths do not fit together.
     fn forward(&mut self, steps: usize, inputs: &[f32], memories: &[f32]) -> &Predictions;
+
+    /// Adds the encoding of `observation` to `rows`, which are as wide as it, without its zeros. Returns false where a network does
+    /// not gain by that; nothing was added then.
+    ///
+    /// # Errors
+    /// As [`Outputs::encode`].
+    fn encode_row(&self, observation: Observation<'_>, rows: &mut SparseRows) -> Result<bool, PolicyError> {
+        let _ = (observation, rows);
+        Ok(false)
+    }
+
+    /// [`Outputs::forward`] of one step of a network without memory, for the encodings `chosen` of `rows`.
+    ///
+    /// # Panics
+    /// When a row is missing, or the rows have another width.
+    fn forward_rows(&mut self, rows: &SparseRows, chosen: &[usize]) -> &Predictions {
+        let width = self.encoded_len();
+        let mut inputs = vec![0.0; chosen.len() * width];
+        for (&row, input) in chosen.iter().zip(inputs.chunks_exact_mut(width)) {
+            rows.write(row, input);
+        }
+        self.forward(1, &inputs, &[])
+    }
 
     /// Adds to `gradient` (`[n_params]`) that of a loss whose derivatives with respect to the last
     /// [`Outputs::forward`] are `d_outputs` and `d_values`, through all of its steps (truncated backpropagation

@@ -56,6 +56,15 @@ impl TryFrom<Unchecked> for Tensor {
     }
 }
 
+/// Appends numbers as bytes, in blocks that compile to copies.
+fn append<const N: usize, T: Copy>(to: &mut Vec<u8>, numbers: &[T], bytes: impl Fn(T) -> [u8; N]) {
+    let begin = to.len();
+    to.resize(begin + N * numbers.len(), 0);
+    for (to, &x) in to[begin..].as_chunks_mut().0.iter_mut().zip(numbers) {
+        *to = bytes(x);
+    }
+}
+
 impl TensorData {
     /// Number of elements.
     pub const fn len(&self) -> usize {
@@ -72,6 +81,18 @@ impl TensorData {
     /// Returns whether there are no elements.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Appends all elements, as little-endian bytes.
+    pub fn append_bytes(&self, to: &mut Vec<u8>) {
+        match self {
+            TensorData::F32(v) => append(to, v, f32::to_le_bytes),
+            TensorData::F64(v) => append(to, v, f64::to_le_bytes),
+            TensorData::U64(v) => append(to, v, u64::to_le_bytes),
+            TensorData::I32(v) => append(to, v, i32::to_le_bytes),
+            TensorData::I64(v) => append(to, v, i64::to_le_bytes),
+            TensorData::U8(v) => to.extend_from_slice(v),
+        }
     }
 
     /// The name of the element type, as in SafeTensors files: `F32`, `U64`, `U8`, ….

@@ -5,6 +5,7 @@
 
 use crate::Level;
 use crate::lanes::{Block, Isa, Lanes, Task, exp, sigmoid, tanh};
+use crate::plain::Plain;
 
 /// A function of one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -355,10 +356,52 @@ fn dot_of<I: Isa>(isa: I, a: &[f32], b: &[f32]) -> f32 {
 
 /// Returns whether every number is finite.
 pub fn all_finite(xs: &[f32]) -> bool {
-    // In parts of equal size, which compile to vector instructions.
-    let (parts, rest) = xs.as_chunks::<64>();
-    parts.iter().all(|part| part.iter().fold(true, |all, x| all & x.is_finite()))
-        && rest.iter().all(|x| x.is_finite())
+    Level::best().run_plain(AllFinite(xs))
+}
+
+struct AllFinite<'a>(&'a [f32]);
+
+impl Plain for AllFinite<'_> {
+    type Out = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        // In parts of equal size, which compile to vector instructions.
+        let (parts, rest) = self.0.as_chunks::<64>();
+        let mut all = true;
+        for part in parts {
+            for x in part {
+                all &= x.is_finite();
+            }
+        }
+        all && rest.iter().all(|x| x.is_finite())
+    }
+}
+
+/// Returns whether every number is zero.
+pub fn all_zero(xs: &[f32]) -> bool {
+    Level::best().run_plain(AllZero(xs))
+}
+
+struct AllZero<'a>(&'a [f32]);
+
+impl Plain for AllZero<'_> {
+    type Out = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let (parts, rest) = self.0.as_chunks::<64>();
+        for part in parts {
+            let mut all = true;
+            for x in part {
+                all &= *x == 0.0;
+            }
+            if !all {
+                return false;
+            }
+        }
+        rest.iter().all(|x| *x == 0.0)
+    }
 }
 
 /// `y += x`.

@@ -5,16 +5,17 @@
 //! as [`Turned`], so that a row needs no copy of it.
 //!
 //! ```
+//! use foveate_core::SparseRows;
 //! use foveate_kernels::Level;
-//! use foveate_kernels::rows::{Rows, Turned};
+//! use foveate_kernels::rows::{self, Turned};
 //!
 //! // Two outputs of three inputs each, as a linear layer stores them.
 //! let mut weight = Turned::default();
 //! weight.set(Level::best(), &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 2, 3);
-//! let mut rows = Rows::default();
-//! rows.set(Level::best(), &[0.0, 1.0, 0.0, 1.0, 0.0, 1.0], 3);
+//! let mut x = SparseRows::new(3);
+//! rows::append(Level::best(), &mut x, &[0.0, 1.0, 0.0, 1.0, 0.0, 1.0]);
 //! let mut y = [0.0; 4];
-//! rows.product(Level::best(), &weight, Some(&[0.5, 0.5]), &mut y);
+//! rows::product(Level::best(), &x, &weight, Some(&[0.5, 0.5]), &mut y);
 //! assert_eq!(y, [2.5, 5.5, 4.5, 10.5]);
 //! ```
 
@@ -22,6 +23,8 @@
     clippy::needless_range_loop,
     reason = "loops over lanes, not iterators with closures: see `Isa::load_all`"
 )]
+
+use foveate_core::SparseRows;
 
 use crate::Level;
 use crate::lanes::{Isa, Lanes, Task};
@@ -31,6 +34,8 @@ use crate::plain::Plain;
 const LANES: usize = 16;
 /// Most registers of sums of a row.
 const MOST: usize = 4;
+/// Numbers whose zeros are found at a time.
+const WIDE: usize = 64;
 
 /// A matrix `[n, k]`, stored by its columns: `[k, n]`, with zeros after each column to a whole number of registers.
 #[derive(Debug, Clone, Default)]
@@ -68,6 +73,14 @@ impl Turned {
         }
     }
 
+    /// Becomes zeros, as many as of a matrix `[n, k]`.
+    pub fn clear(&mut self, n: usize, k: usize) {
+        self.columns = n;
+        self.stride = n.next_multiple_of(LANES);
+        self.data.clear();
+        self.data.resize(k * self.stride, 0.0);
+    }
+
     /// Copies itself back to `matrix`, `[n, k]`, row-major.
     ///
     /// # Panics
@@ -97,141 +110,141 @@ impl Turned {
     }
 }
 
-/// A matrix without its zeros, row by row.
-#[derive(Debug, Clone, Default)]
-pub struct Rows {
-    terms: usize,
-    /// `[rows + 1]`: where the numbers of each row begin.
-    starts: Vec<usize>,
-    places: Vec<u32>,
-    values: Vec<f32>,
+/// Adds all rows of `matrix`, `[…, width]`, row-major.
+///
+/// # Panics
+/// When the length of the matrix is no multiple of the rows' width.
+pub fn append(level: Level, rows: &mut SparseRows, matrix: &[f32]) {
+    append_within(level, rows, matrix, usize::MAX);
 }
 
-impl Rows {
-    /// Takes all rows of `matrix`, `[rows, terms]`, row-major.
-    ///
-    /// # Panics
-    /// When the length of the matrix is no multiple of `terms`.
-    pub fn set(&mut self, level: Level, matrix: &[f32], terms: usize) {
-        self.set_within(level, matrix, terms, matrix.len());
-    }
+/// The same until more than `most` numbers in all rows are not zero; returns whether all rows were added.
+///
+/// # Panics
+/// As [`append`].
+pub fn append_within(level: Level, rows: &mut SparseRows, matrix: &[f32], most: usize) -> bool {
+    let width = rows.width();
+    assert!(width > 0 && matrix.len().is_multiple_of(width), "rows of {width} numbers");
+    matrix.chunks_exact(width).all(|row| {
+        rows.push_with(|places, values| level.run_plain(Kept { row, divisor: 1.0, places, values }));
+        rows.kept() <= most
+    })
+}
 
-    /// The same if at most `most` numbers are not zero; returns whether that is so.
-    ///
-    /// # Panics
-    /// As [`Rows::set`].
-    pub fn set_within(&mut self, level: Level, matrix: &[f32], terms: usize, most: usize) -> bool {
-        assert!(terms > 0 && matrix.len().is_multiple_of(terms), "rows of {terms} numbers");
-        self.terms = terms;
-        self.places.clear();
-        self.values.clear();
-        self.starts.clear();
-        self.starts.push(0);
-        for row in matrix.chunks_exact(terms) {
-            let begin = self.values.len();
-            self.places.resize(begin + terms, 0);
-            self.values.resize(begin + terms, 0.0);
-            let (places, values) = (&mut self.places[begin..], &mut self.values[begin..]);
-            let kept = level.run_plain(Kept { row, places, values });
-            self.places.truncate(begin + kept);
-            self.values.truncate(begin + kept);
-            self.starts.push(begin + kept);
-            if begin + kept > most {
-                return false;
-            }
+/// Adds a row of these bytes, each divided by `divisor`.
+///
+/// # Panics
+/// When there are more or fewer bytes than the rows are wide.
+pub fn append_bytes(level: Level, rows: &mut SparseRows, bytes: &[u8], divisor: f32) {
+    assert_eq!(bytes.len(), rows.width(), "bytes of a row");
+    rows.push_with(|places, values| level.run_plain(Kept { row: bytes, divisor, places, values }));
+}
+
+/// `c = rows * turned`, `[rows, turned.columns()]`, where every row begins its sums at `bias`, or at zero.
+///
+/// # Panics
+/// When the sizes do not fit together.
+pub fn product(level: Level, rows: &SparseRows, turned: &Turned, bias: Option<&[f32]>, c: &mut [f32]) {
+    let n = turned.columns;
+    assert_eq!(rows.width(), turned.terms(), "terms of the rows and of the matrix");
+    assert_eq!(c.len(), rows.len() * n, "numbers of the product");
+    assert!(bias.is_none_or(|bias| bias.len() == n), "numbers of the bias and of a row");
+    if n > 0 {
+        level.run(Product { rows, turned, bias, c });
+    }
+}
+
+/// `turned += rowsᵀ * dy`, of `[rows, turned.columns()]`: the gradient of a weight. Sums go over rows in ascending order.
+///
+/// # Panics
+/// When the sizes do not fit together.
+pub fn add_outer(level: Level, rows: &SparseRows, dy: &[f32], turned: &mut Turned) {
+    let n = turned.columns;
+    assert_eq!(rows.width(), turned.terms(), "terms of the rows and of the matrix");
+    assert_eq!(dy.len(), rows.len() * n, "numbers of the gradient");
+    if n == 0 || rows.is_empty() {
+        return;
+    }
+    let mut padded = std::mem::take(&mut turned.padded);
+    let stride = turned.stride;
+    let dy = if n == stride {
+        dy
+    } else {
+        padded.clear();
+        padded.resize(rows.len() * stride, 0.0);
+        for (to, from) in padded.chunks_exact_mut(stride).zip(dy.chunks_exact(n)) {
+            to[..n].copy_from_slice(from);
         }
-        true
-    }
+        &padded
+    };
+    level.run(AddOuter { rows, dy, turned: &mut *turned });
+    turned.padded = padded;
+}
 
-    /// Number of rows.
-    pub fn len(&self) -> usize {
-        self.starts.len().saturating_sub(1)
-    }
+/// A number or a byte of a row.
+trait Number: Copy {
+    fn is_zero(self) -> bool;
 
-    /// Returns whether there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+    /// Its value, where bytes are divided.
+    fn value(self, divisor: f32) -> f32;
+}
 
-    /// `c = rows * turned`, `[rows, turned.columns()]`, where every row begins its sums at `bias`, or at zero.
-    ///
-    /// # Panics
-    /// When the sizes do not fit together.
-    pub fn product(&self, level: Level, turned: &Turned, bias: Option<&[f32]>, c: &mut [f32]) {
-        let n = turned.columns;
-        assert_eq!(self.terms, turned.terms(), "terms of the rows and of the matrix");
-        assert_eq!(c.len(), self.len() * n, "numbers of the product");
-        assert!(bias.is_none_or(|bias| bias.len() == n), "numbers of the bias and of a row");
-        if n > 0 {
-            level.run(Product { rows: self, turned, bias, c });
-        }
-    }
-
-    /// `turned += rowsᵀ * dy`, of `[rows, turned.columns()]`: the gradient of a weight. Sums go over rows in ascending order.
-    ///
-    /// # Panics
-    /// When the sizes do not fit together.
-    pub fn add_outer(&self, level: Level, dy: &[f32], turned: &mut Turned) {
-        let n = turned.columns;
-        assert_eq!(self.terms, turned.terms(), "terms of the rows and of the matrix");
-        assert_eq!(dy.len(), self.len() * n, "numbers of the gradient");
-        if n == 0 || self.is_empty() {
-            return;
-        }
-        let mut padded = std::mem::take(&mut turned.padded);
-        let dy = if n == turned.stride {
-            dy
-        } else {
-            padded.clear();
-            padded.resize(self.len() * turned.stride, 0.0);
-            for (to, from) in padded.chunks_exact_mut(turned.stride).zip(dy.chunks_exact(n)) {
-                to[..n].copy_from_slice(from);
-            }
-            &padded
-        };
-        level.run(AddOuter { rows: self, dy, turned: &mut *turned });
-        turned.padded = padded;
-    }
-
-    /// Places and values of a row.
+impl Number for f32 {
     #[inline(always)]
-    fn row(&self, row: usize) -> (&[u32], &[f32]) {
-        let range = self.starts[row]..self.starts[row + 1];
-        (&self.places[range.clone()], &self.values[range])
+    fn is_zero(self) -> bool {
+        self == 0.0
+    }
+
+    #[inline(always)]
+    fn value(self, _: f32) -> f32 {
+        self
+    }
+}
+
+impl Number for u8 {
+    #[inline(always)]
+    fn is_zero(self) -> bool {
+        self == 0
+    }
+
+    #[inline(always)]
+    fn value(self, divisor: f32) -> f32 {
+        f32::from(self) / divisor
     }
 }
 
 /// Copies the numbers of a row that are not zero, and their places, one after the other; returns how many there are.
-struct Kept<'a> {
-    row: &'a [f32],
+struct Kept<'a, T> {
+    row: &'a [T],
+    divisor: f32,
     places: &'a mut [u32],
     values: &'a mut [f32],
 }
 
-impl Plain for Kept<'_> {
+impl<T: Number> Plain for Kept<'_, T> {
     type Out = usize;
 
     #[inline(always)]
     fn run(self) -> usize {
-        let Kept { row, places, values } = self;
+        let Kept { row, divisor, places, values } = self;
         let mut kept = 0;
-        let (blocks, rest) = row.as_chunks::<LANES>();
+        let (blocks, rest) = row.as_chunks::<WIDE>();
         for (number, block) in blocks.iter().enumerate() {
-            let mut mask = 0_u32;
-            for i in 0..LANES {
-                mask |= u32::from(block[i] != 0.0) << i;
+            let mut mask = 0_u64;
+            for i in 0..WIDE {
+                mask |= u64::from(!block[i].is_zero()) << i;
             }
             while mask != 0 {
-                let i = mask.trailing_zeros() as usize % LANES;
-                places[kept] = (number * LANES + i) as u32;
-                values[kept] = block[i];
+                let i = mask.trailing_zeros() as usize % WIDE;
+                places[kept] = (number * WIDE + i) as u32;
+                values[kept] = block[i].value(divisor);
                 kept += 1;
                 mask &= mask - 1;
             }
         }
-        for (i, &x) in rest.iter().enumerate().filter(|(_, x)| **x != 0.0) {
-            places[kept] = (blocks.len() * LANES + i) as u32;
-            values[kept] = x;
+        for (i, &x) in rest.iter().enumerate().filter(|(_, x)| !x.is_zero()) {
+            places[kept] = (blocks.len() * WIDE + i) as u32;
+            values[kept] = x.value(divisor);
             kept += 1;
         }
         kept
@@ -239,7 +252,7 @@ impl Plain for Kept<'_> {
 }
 
 struct Product<'a> {
-    rows: &'a Rows,
+    rows: &'a SparseRows,
     turned: &'a Turned,
     bias: Option<&'a [f32]>,
     c: &'a mut [f32],
@@ -311,7 +324,7 @@ fn sums_of<I: Isa, const W: usize>(
 }
 
 struct AddOuter<'a> {
-    rows: &'a Rows,
+    rows: &'a SparseRows,
     /// `[rows, stride]`
     dy: &'a [f32],
     turned: &'a mut Turned,
@@ -434,17 +447,17 @@ mod tests {
         gemm.product_plus(best, View::new(&x, m, k), View::new(&w, n, k).transposed(), &b, &mut y);
         gemm.add_product(best, View::new(&dy, m, n).transposed(), View::new(&x, m, k), &mut d_weight);
         for level in Level::available() {
-            let (mut turned, mut rows) = (Turned::default(), Rows::default());
+            let (mut turned, mut rows) = (Turned::default(), SparseRows::new(k));
             turned.set(level, &w, n, k);
-            rows.set(level, &x, k);
+            append(level, &mut rows, &x);
             let mut given = vec![f32::NAN; m * n];
-            rows.product(level, &turned, Some(&b), &mut given);
+            product(level, &rows, &turned, Some(&b), &mut given);
             assert_eq!(given, y, "{m} x {k} x {n}, {level:?}");
             let mut back = vec![f32::NAN; n * k];
             turned.write(level, &mut back);
             assert_eq!(back, w, "there and back, {level:?}");
             turned.set(level, &old, n, k);
-            rows.add_outer(level, &dy, &mut turned);
+            add_outer(level, &rows, &dy, &mut turned);
             turned.write(level, &mut back);
             assert_eq!(back, d_weight, "gradient of {m} x {k} x {n}, {level:?}");
         }
@@ -462,10 +475,25 @@ mod tests {
 
     #[test]
     fn rows_with_too_many_numbers_are_refused() {
-        let mut rows = Rows::default();
-        assert!(rows.set_within(Level::best(), &[0.0, 1.0, 0.0, 0.0], 2, 1));
-        assert_eq!(rows.len(), 2);
-        assert!(!rows.set_within(Level::best(), &[0.0, 1.0, 1.0, 0.0], 2, 1));
+        let mut rows = SparseRows::new(2);
+        assert!(append_within(Level::best(), &mut rows, &[0.0, 1.0, 0.0, 0.0], 1));
+        rows.clear(2);
+        assert!(!append_within(Level::best(), &mut rows, &[0.0, 1.0, 1.0, 0.0], 1));
+    }
+
+    #[test]
+    fn bytes_are_the_numbers_that_they_are_divided_to() {
+        let bytes: Vec<u8> = (0..333_u32).map(|i| (i * i % 7 * (i % 3)) as u8).collect();
+        let numbers: Vec<f32> = bytes.iter().map(|&byte| f32::from(byte) / 10.0).collect();
+        for level in Level::available() {
+            let mut rows = SparseRows::new(bytes.len());
+            append_bytes(level, &mut rows, &bytes, 10.0);
+            append(level, &mut rows, &numbers);
+            assert_eq!(rows.row(0), rows.row(1), "{level:?}");
+            let mut back = vec![f32::NAN; bytes.len()];
+            rows.write(0, &mut back);
+            assert_eq!(back, numbers, "{level:?}");
+        }
     }
 
     proptest! {

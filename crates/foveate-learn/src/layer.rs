@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use foveate_core::TensorShape;
+use foveate_core::{SparseRows, TensorShape};
 use foveate_kernels::Level;
 use foveate_kernels::conv_gradient::ConvGradient;
 use foveate_kernels::gemm::Gemm;
-use foveate_kernels::rows::{Rows, Turned};
+use foveate_kernels::rows::{self, Turned};
 
 /// Most inputs that a layer may have.
 pub const MAX_INPUTS: usize = 4;
@@ -81,7 +81,7 @@ pub struct Forward<'a> {
     /// The inputs, each with the batch as its first axis. If `rows` holds the first one, this is of any content.
     pub inputs: &'a [&'a [f32]],
     /// The first input without its zeros, if [`Layer::terms`] asks for it and that pays.
-    pub rows: Option<&'a Rows>,
+    pub rows: Option<&'a SparseRows>,
     /// The output, to be overwritten.
     pub output: &'a mut [f32],
     /// `[batch, kept]`
@@ -103,7 +103,7 @@ pub struct Backward<'a> {
     /// The inputs, each with the batch as its first axis. If `rows` holds the first one, this is of any content.
     pub inputs: &'a [&'a [f32]],
     /// As in [`Forward`].
-    pub rows: Option<&'a Rows>,
+    pub rows: Option<&'a SparseRows>,
     /// The output; meaningless unless [`Layer::reads_output`].
     pub output: &'a [f32],
     /// `[batch, kept]`, as [`Layer::forward`] left it.
@@ -125,14 +125,15 @@ pub struct Work {
     pub gemm: Gemm,
     conv_gradient: ConvGradient,
     rooms: [Vec<f32>; 2],
-    rows: Rows,
+    rows: SparseRows,
     turned: Turned,
 }
 
 impl Work {
     /// All rows of `input`, `[…, terms]`.
-    pub(crate) fn rows(&mut self, level: Level, input: &[f32], terms: usize) -> &Rows {
-        self.rows.set(level, input, terms);
+    pub(crate) fn rows(&mut self, level: Level, input: &[f32], terms: usize) -> &SparseRows {
+        self.rows.clear(terms);
+        rows::append(level, &mut self.rows, input);
         &self.rows
     }
 

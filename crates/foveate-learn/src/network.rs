@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use foveate_core::{Rng, Seed, TensorShape};
+use foveate_core::{Rng, Seed, SparseRows, TensorShape};
 use foveate_kernels::Level;
 use foveate_kernels::elementwise::Function;
-use foveate_kernels::rows::{Rows, Turned};
+use foveate_kernels::rows::{self, Turned};
 
 use crate::layer::{Backward, FEW, Forward, Layer, MAX_INPUTS, Work, len_of};
 
@@ -329,6 +329,24 @@ impl<'a> From<(&'a [f32], &'a Prepared)> for NetworkWeights<'a> {
     }
 }
 
+/// The inputs of a network for a batch.
+#[derive(Clone, Copy)]
+enum Inputs<'a> {
+    /// Each `[batch, …]`.
+    Numbers(&'a [&'a [f32]]),
+    /// One, of these rows.
+    Rows(&'a SparseRows, &'a [usize]),
+}
+
+impl Inputs<'_> {
+    const fn count(&self) -> usize {
+        match self {
+            Inputs::Numbers(all) => all.len(),
+            Inputs::Rows(..) => 1,
+        }
+    }
+}
+
 /// All tensors of a network for a batch, their gradients, and scratch space. Nothing is allocated after it was made for
 /// the largest batch, but for scratch space in the first pass.
 #[derive(Debug, Clone)]
@@ -341,12 +359,12 @@ pub struct Activations {
     gradients: Vec<Vec<f32>>,
     kept: Vec<Vec<f32>>,
     /// Of each input, its rows without their zeros, and whether they are read in place of its values.
-    rows: Vec<(Rows, bool)>,
+    rows: Vec<(SparseRows, bool)>,
     work: Work,
 }
 
 /// The rows of the first input of a layer, if they are read in place of its values.
-fn rows_of<'a>(rows: &'a [(Rows, bool)], inputs: &[usize]) -> Option<&'a Rows> {
+fn rows_of<'a>(rows: &'a [(SparseRows, bool)], inputs: &[usize]) -> Option<&'a SparseRows> {
     inputs.first().and_then(|&input| rows[input].1.then_some(&rows[input].0))
 }
 
@@ -516,7 +534,7 @@ impl Network {
             values: of(&own),
             gradients: of(&|i, entry| if entry.differentiable { own(i, entry) } else { 0 }),
             kept: of(&|_, entry| capacity * entry.kept),
-            rows: vec![(Rows::default(), false); self.entries.len()],
+            rows: vec![(SparseRows::default(), false); self.entries.len()],
             work: Work::default(),
         }
     }
@@ -552,14 +570,30 @@ impl Network {
         batch: usize,
         acts: &mut Activations,
     ) {
-        self.forward_of(level, weights.into(), inputs, batch, acts);
+        self.forward_of(level, weights.into(), Inputs::Numbers(inputs), batch, acts);
+    }
+
+    /// The same of a network with one input, whose rows have no zeros: the samples are the rows `chosen` of `rows`. The numbers are
+    /// those of [`Network::forward`].
+    ///
+    /// # Panics
+    /// When a row is missing or of another width, or there are more than `acts` was made for.
+    pub fn forward_rows<'a>(
+        &self,
+        level: Level,
+        weights: impl Into<NetworkWeights<'a>>,
+        rows: &SparseRows,
+        chosen: &[usize],
+        acts: &mut Activations,
+    ) {
+        self.forward_of(level, weights.into(), Inputs::Rows(rows, chosen), chosen.len(), acts);
     }
 
     fn forward_of(
         &self,
         level: Level,
         NetworkWeights { params, prepared }: NetworkWeights<'_>,
-        inputs: &[&[f32]],
+        inputs: Inputs<'_>,
         batch: usize,
         acts: &mut Activations,
     ) {
@@ -568,22 +602,39 @@ impl Network {
         assert!(batch <= acts.capacity, "{batch} samples; the buffers hold {}", acts.capacity);
         acts.batch = batch;
         let Activations { places, values, kept, rows, work, .. } = acts;
-        let mut given = inputs.iter();
+        let mut given = 0;
         for (i, entry) in self.entries.iter().enumerate() {
             let len = batch * places[i].1;
             match &entry.kind {
                 Kind::Input { name } => {
-                    let input = given.next().unwrap_or_else(|| panic!("no numbers for the input {name}"));
-                    assert_eq!(input.len(), len, "numbers of the input {name} for {batch} samples");
-                    let to = &mut values[i][..len];
+                    let (own, read) = &mut rows[i];
                     // An input that is read without its zeros need not be copied.
-                    rows[i].1 = entry.terms > 0 && {
-                        let most = if prepared.is_some() && batch <= FEW { len } else { len / 4 };
-                        rows[i].0.set_within(level, input, entry.terms, most)
-                    };
-                    if !rows[i].1 {
-                        to.copy_from_slice(input);
+                    match inputs {
+                        Inputs::Numbers(all) => {
+                            let input =
+                                all.get(given).unwrap_or_else(|| panic!("no numbers for the input {name}"));
+                            assert_eq!(input.len(), len, "numbers of the input {name} for {batch} samples");
+                            *read = entry.terms > 0 && {
+                                let most = if prepared.is_some() && batch <= FEW { len } else { len / 4 };
+                                own.clear(entry.terms);
+                                rows::append_within(level, own, input, most)
+                            };
+                            if !*read {
+                                values[i][..len].copy_from_slice(input);
+                            }
+                        }
+                        Inputs::Rows(all, chosen) => {
+                            *read = entry.terms == all.width();
+                            if *read {
+                                own.clear(entry.terms);
+                                chosen.iter().for_each(|&row| own.push_row_of(all, row));
+                            } else {
+                                let samples = values[i][..len].chunks_exact_mut(places[i].1);
+                                chosen.iter().zip(samples).for_each(|(&row, to)| all.write(row, to));
+                            }
+                        }
                     }
+                    given += 1;
                 }
                 Kind::Reshape => {}
                 Kind::Map(function) => {
@@ -618,7 +669,7 @@ impl Network {
                 }
             }
         }
-        assert!(given.next().is_none(), "more inputs than the network has");
+        assert_eq!(given, inputs.count(), "inputs of the network");
     }
 
     /// Adds the gradient of the loss with respect to the parameters to `d_params`, and computes that with respect to

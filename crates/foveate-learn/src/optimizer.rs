@@ -4,6 +4,7 @@
 
 use foveate_core::{StateDict, StateError, Tensor, TensorData};
 use foveate_kernels::Level;
+use foveate_kernels::elementwise::all_finite;
 use foveate_kernels::plain::Plain;
 use serde::{Deserialize, Serialize};
 
@@ -136,11 +137,11 @@ impl Optimizer {
         self.steps
     }
 
-    /// Makes a step against `gradient`.
+    /// Makes a step against `gradient`, and returns whether all parameters are finite after it.
     ///
     /// # Panics
     /// When a length is wrong.
-    pub fn step(&mut self, learning_rate: f64, gradient: &[f32], params: &mut [f32]) {
+    pub fn step(&mut self, learning_rate: f64, gradient: &[f32], params: &mut [f32]) -> bool {
         assert_eq!(gradient.len(), params.len(), "gradient and parameters");
         self.steps += 1;
         let Optimizer { config, steps, first, second } = self;
@@ -153,17 +154,8 @@ impl Optimizer {
                 let step = (learning_rate / corrected(beta1)) as f32;
                 let root = corrected(beta2).sqrt() as f32;
                 let [beta1, beta2, epsilon] = [beta1, beta2, epsilon].map(|x| x as f32);
-                Level::best().run_plain(Adam {
-                    params,
-                    gradient,
-                    first,
-                    second,
-                    step,
-                    root,
-                    beta1,
-                    beta2,
-                    epsilon,
-                });
+                let numbers = [step, root, beta1, beta2, epsilon];
+                return Level::best().run_plain(Adam { params, gradient, first, second, numbers });
             }
             OptimizerConfig::RmsProp { decay, momentum, epsilon, tensorflow } => {
                 assert_eq!(second.len(), gradient.len(), "parameters");
@@ -191,6 +183,7 @@ impl Optimizer {
                 }
             }
         }
+        all_finite(params)
     }
 
     /// Everything needed to resume bit for bit.
@@ -251,24 +244,37 @@ struct Adam<'a> {
     gradient: &'a [f32],
     first: &'a mut [f32],
     second: &'a mut [f32],
-    step: f32,
-    root: f32,
-    beta1: f32,
-    beta2: f32,
-    epsilon: f32,
+    /// Step size and root of the second moment's correction; both decays; epsilon.
+    numbers: [f32; 5],
 }
 
+/// Parameters that lie in the fastest cache with all that belongs to them.
+const BLOCK: usize = 1024;
+
 impl Plain for Adam<'_> {
-    type Out = ();
+    /// Whether all parameters are finite.
+    type Out = bool;
 
     #[inline(always)]
-    fn run(self) {
-        let Adam { params, gradient, first, second, step, root, beta1, beta2, epsilon } = self;
-        for (((p, &g), m), v) in params.iter_mut().zip(gradient).zip(first).zip(second) {
-            *m = *m * beta1 + g * (1.0 - beta1);
-            *v = *v * beta2 + g * g * (1.0 - beta2);
-            *p -= step * (*m / (v.sqrt() / root + epsilon));
+    fn run(self) -> bool {
+        let Adam { params, gradient, first, second, numbers: [step, root, beta1, beta2, epsilon] } = self;
+        let blocks = params
+            .chunks_mut(BLOCK)
+            .zip(gradient.chunks(BLOCK))
+            .zip(first.chunks_mut(BLOCK))
+            .zip(second.chunks_mut(BLOCK));
+        let mut finite = true;
+        for (((params, gradient), first), second) in blocks {
+            for (((p, &g), m), v) in params.iter_mut().zip(gradient).zip(first).zip(second) {
+                *m = *m * beta1 + g * (1.0 - beta1);
+                *v = *v * beta2 + g * g * (1.0 - beta2);
+                *p -= step * (*m / (v.sqrt() / root + epsilon));
+            }
+            for p in params {
+                finite &= p.is_finite();
+            }
         }
+        finite
     }
 }
 

@@ -103,14 +103,7 @@ impl TensorFile {
         out.extend((header.len() as u64).to_le_bytes());
         out.extend(header.as_bytes());
         for (_, tensor) in order {
-            match tensor.data() {
-                TensorData::F32(v) => out.extend(v.iter().flat_map(|x| x.to_le_bytes())),
-                TensorData::F64(v) => out.extend(v.iter().flat_map(|x| x.to_le_bytes())),
-                TensorData::U64(v) => out.extend(v.iter().flat_map(|x| x.to_le_bytes())),
-                TensorData::I32(v) => out.extend(v.iter().flat_map(|x| x.to_le_bytes())),
-                TensorData::I64(v) => out.extend(v.iter().flat_map(|x| x.to_le_bytes())),
-                TensorData::U8(v) => out.extend(v),
-            }
+            tensor.data().append_bytes(&mut out);
         }
         out
     }

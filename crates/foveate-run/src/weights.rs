@@ -51,7 +51,9 @@ pub struct AgentFile {
 
 /// SHA-256 of numbers as little-endian bytes.
 pub fn sha256_of(numbers: &[f32]) -> String {
-    sha256_hex(&numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())
+    let mut bytes = Vec::with_capacity(size_of_val(numbers));
+    TensorData::F32(numbers.to_vec()).append_bytes(&mut bytes);
+    sha256_hex(&bytes)
 }
 
 impl AgentFile {

@@ -2,7 +2,6 @@
 
 use foveate_core::{LearnError, Model, Seed, StateDict, StateReader, Tensor};
 use foveate_evolve::first_out_of_range;
-use foveate_kernels::elementwise::all_finite;
 use foveate_learn::{Clip, Optimizer, OptimizerConfig, optimizer};
 
 /// Weights, and the optimiser that moves them against gradients.
@@ -208,8 +207,7 @@ impl Descent {
             }
             Weights::Single { params, optimizer, rate, .. } => {
                 self.clip.apply(norm, gradient);
-                optimizer.step(*rate, gradient, params);
-                if !all_finite(params) {
+                if !optimizer.step(*rate, gradient, params) {
                     let broken = params.iter().copied().enumerate().find(|(_, x)| !x.is_finite());
                     let (parameter, value) = broken.unwrap_or_default();
                     return Err(self.diverged(format!("the weight of parameter {parameter} is {value}")));

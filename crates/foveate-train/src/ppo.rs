@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use foveate_core::{
     ActionBuf, ActionDistribution, Experience, GradientParts, LastStep, LearnError, Learner, LossSums, Model,
-    Outputs, PartScratch, PolicyError, Predictions, Record, Seed, Unroll, lacking,
+    Outputs, PartScratch, PolicyError, Predictions, Record, Seed, SparseRows, Unroll, lacking,
 };
 use foveate_learn::{Clip, OptimizerConfig};
 use serde::{Deserialize, Serialize};
@@ -117,6 +117,8 @@ impl Default for PpoConfig {
 const MOST: usize = 1_000_000;
 /// Numbers of encoded observations that the caches hold.
 const CACHED: usize = 1 << 18;
+/// Encodings of whose numbers one in so many, or more, is not zero are not kept without their zeros.
+const LEAST_ZEROS: usize = 4;
 /// Steps of an unroll: an episode is one, unless it is longer.
 const UNROLL: usize = 1 << 20;
 /// Added to the deviation of the advantages, so that equal ones become zeros.
@@ -222,6 +224,8 @@ struct Rollouts {
     targets: Vec<f64>,
     /// First step and number of steps of each segment.
     segments: Vec<(usize, usize)>,
+    /// `[steps]`: the encoded observations, of a network that reads them without their zeros.
+    rows: SparseRows,
 }
 
 /// Scratch space in which episodes are added.
@@ -323,18 +327,32 @@ impl PpoMethod {
         let memory = network.memory_len();
         check_unroll(&unroll)?;
         let n = unroll.len();
+        let per_step = distribution.outputs();
         let Scratch { inputs, part, followed } = scratch;
         followed.outputs.clear();
         followed.values.clear();
         followed.memories.clear();
+        let encode = |error: PolicyError| refused(error.to_string());
+        for observation in &unroll.observations[..if memory == 0 { n } else { 0 }] {
+            if !network.encode_row(observation.as_observation(), &mut rollouts.rows).map_err(encode)? {
+                break;
+            }
+        }
+        // What it computed when it acted, in the same bits, was recorded of choices.
+        let recorded = unroll.logits.len() == n * per_step && unroll.values.len() == n;
+        let known = if recorded && memory == 0 && matches!(distribution, ActionDistribution::Choices(_)) {
+            followed.outputs.extend_from_slice(&unroll.logits);
+            followed.values.extend_from_slice(&unroll.values);
+            n
+        } else {
+            0
+        };
         // Without memory, some steps at a time: their encodings take more room than what was recorded.
         let together = if memory == 0 { together(network) } else { unroll.observations.len() };
-        for observations in unroll.observations.chunks(together) {
+        for observations in unroll.observations[known..].chunks(together) {
             inputs.clear();
             for observation in observations {
-                network
-                    .encode(LastStep::default(), observation.as_observation(), inputs)
-                    .map_err(|error| refused(error.to_string()))?;
+                network.encode(LastStep::default(), observation.as_observation(), inputs).map_err(encode)?;
             }
             network.follow(inputs, part);
             followed.outputs.extend_from_slice(&part.outputs);
@@ -342,7 +360,6 @@ impl PpoMethod {
             followed.memories.extend_from_slice(&part.memories);
         }
         let Predictions { outputs, values, memories } = followed;
-        let per_step = distribution.outputs();
         let (mut d_log, mut d_entropy) = (vec![0.0; per_step], vec![0.0; per_step]);
         for (t, (action, outputs)) in unroll.actions.iter().zip(outputs.chunks_exact(per_step)).enumerate() {
             let action = action.as_action();
@@ -380,6 +397,7 @@ impl PpoMethod {
     fn rollouts(&self, round: &mut Round<'_>, experience: Experience) -> Result<Rollouts, LearnError> {
         round.descent.give_to(round.model)?;
         let (mut rollouts, mut scratch) = (Rollouts::default(), Scratch::default());
+        rollouts.rows.clear(network(round.model).0.encoded_len());
         for unrolls in transitions("ppo", experience)? {
             let [unroll] = <[Unroll; 1]>::try_from(unrolls).map_err(|unrolls| {
                 refused(format!(
@@ -388,6 +406,10 @@ impl PpoMethod {
                 ))
             })?;
             self.add(round, unroll, &mut rollouts, &mut scratch)?;
+        }
+        let Rollouts { rows, advantages, .. } = &mut rollouts;
+        if rows.len() != advantages.len() || rows.kept() > rows.len() * rows.width() / LEAST_ZEROS {
+            rows.clear(0);
         }
         let n = rollouts.advantages.len().max(1) as f64;
         let mean = rollouts.advantages.iter().sum::<f64>() / n;
@@ -438,25 +460,30 @@ impl Loss {
         let (width, memory) = (network.encoded_len(), network.memory_len());
         let (steps, count) = (if memory == 0 { 1 } else { segment }, segments.len());
 
-        // [steps, segments]: what lies behind the end of a short segment is zeros.
         let PartScratch { inputs, memories, .. } = scratch;
-        inputs.clear();
-        memories.clear();
-        for t in 0..steps {
-            for &(first, len) in segments {
-                if t < len {
-                    let (episode, step) = rollouts.places[first + t];
-                    let observation = &rollouts.episodes[episode].observations[step];
-                    network.encode(LastStep::default(), observation.as_observation(), inputs)?;
-                } else {
-                    inputs.resize(inputs.len() + width, 0.0);
+        let Predictions { outputs, values, .. } = if rollouts.rows.is_empty() {
+            // [steps, segments]: what lies behind the end of a short segment is zeros.
+            inputs.clear();
+            memories.clear();
+            for t in 0..steps {
+                for &(first, len) in segments {
+                    if t < len {
+                        let (episode, step) = rollouts.places[first + t];
+                        let observation = &rollouts.episodes[episode].observations[step];
+                        network.encode(LastStep::default(), observation.as_observation(), inputs)?;
+                    } else {
+                        inputs.resize(inputs.len() + width, 0.0);
+                    }
                 }
             }
-        }
-        for &(first, _) in segments {
-            memories.extend_from_slice(&rollouts.memories[first * memory..][..memory]);
-        }
-        let Predictions { outputs, values, .. } = network.forward(steps, inputs, memories);
+            for &(first, _) in segments {
+                memories.extend_from_slice(&rollouts.memories[first * memory..][..memory]);
+            }
+            network.forward(steps, inputs, memories)
+        } else {
+            let chosen: Vec<usize> = segments.iter().map(|&(first, _)| first).collect();
+            network.forward_rows(&rollouts.rows, &chosen)
+        };
         let per_step = distribution.outputs();
         let (mut d_log, mut d_entropy) = (vec![0.0; per_step], vec![0.0; per_step]);
         scratch.clear_derivatives(outputs.len(), values.len());

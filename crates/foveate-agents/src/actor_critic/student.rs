@@ -4,9 +4,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use foveate_core::{
-    Demonstration, LastStep, Model, Observation, OutputKind, Outputs, PolicyError, Predictions, Student,
+    Demonstration, LastStep, Model, Observation, OutputKind, Outputs, PolicyError, Predictions, SparseRows,
+    Student,
 };
 use foveate_kernels::Level;
+use foveate_kernels::rows;
 use foveate_learn::loss::cross_entropy;
 use foveate_learn::{Activations, Unrolled};
 
@@ -59,6 +61,14 @@ impl ActorCriticStudent {
     pub fn with_level(mut self, level: Level) -> Self {
         self.level = level;
         self
+    }
+
+    /// Makes room for this many samples of a network without memory.
+    fn make_room(&mut self, samples: usize) {
+        if samples > self.room {
+            self.acts = self.nodes.net.activations(samples);
+            self.room = samples;
+        }
     }
 
     /// Computes consecutive steps of one episode with an LSTM from the state `memory` on, h and c, which becomes that after them;
@@ -234,6 +244,25 @@ impl Outputs for ActorCriticStudent {
         self.eyes.read(observation, &mut to[begin..])
     }
 
+    fn encode_row(&self, observation: Observation<'_>, to: &mut SparseRows) -> Result<bool, PolicyError> {
+        let Some(cells) = self.eyes.sparse(observation) else { return Ok(false) };
+        rows::append_bytes(self.level, to, cells, self.eyes.config.divisor as f32);
+        Ok(true)
+    }
+
+    fn forward_rows(&mut self, rows: &SparseRows, chosen: &[usize]) -> &Predictions {
+        self.make_room(chosen.len());
+        let nodes = Arc::clone(&self.nodes);
+        let flat = &self.params.flat()[..nodes.net.params()];
+        nodes.net.forward_rows(self.level, flat, rows, chosen, &mut self.acts);
+        let mut predictions = std::mem::take(&mut self.predictions);
+        predictions.outputs.clear();
+        predictions.values.clear();
+        self.predict(&self.acts, &mut predictions);
+        self.predictions = predictions;
+        &self.predictions
+    }
+
     fn kind(&self) -> OutputKind {
         OutputKind::Policy(self.eyes.config.distribution())
     }
@@ -273,10 +302,7 @@ impl Outputs for ActorCriticStudent {
         predictions.outputs.clear();
         predictions.values.clear();
         if units == 0 {
-            if rows > self.room {
-                self.acts = nodes.net.activations(rows);
-                self.room = rows;
-            }
+            self.make_room(rows);
             let flat = &self.params.flat()[..nodes.net.params()];
             nodes.net.forward(self.level, flat, &[inputs], rows, &mut self.acts);
             self.predict(&self.acts, &mut predictions);

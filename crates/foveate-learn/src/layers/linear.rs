@@ -2,9 +2,9 @@
 
 use foveate_core::TensorShape;
 use foveate_kernels::Level;
-use foveate_kernels::elementwise::add_rows;
+use foveate_kernels::elementwise::{add_rows, all_zero};
 use foveate_kernels::gemm::{Axis, View};
-use foveate_kernels::rows::Turned;
+use foveate_kernels::rows::{self, Turned};
 
 use crate::layer::{Backward, FEW, Forward, Layer, len_of, one, tensor};
 
@@ -119,20 +119,20 @@ impl Layer for Linear {
         let whole = View::new(weight, n, k).transposed();
         match self.sizes(shapes) {
             None => {
-                let rows = output.len() / n;
+                let count = output.len() / n;
                 match (known, turned) {
-                    (Some(known), Some(turned)) => known.product(level, turned, bias, output),
+                    (Some(known), Some(turned)) => rows::product(level, known, turned, bias, output),
                     (Some(known), None) => {
                         let own = work.turned();
                         own.set(level, weight, n, k);
-                        known.product(level, own, bias, output);
+                        rows::product(level, known, own, bias, output);
                     }
-                    (None, Some(turned)) if rows <= FEW => {
-                        work.rows(level, inputs[0], k).product(level, turned, bias, output);
+                    (None, Some(turned)) if count <= FEW => {
+                        rows::product(level, work.rows(level, inputs[0], k), turned, bias, output);
                     }
                     _ => {
-                        let x = View::new(inputs[0], rows, k);
-                        work.gemm.product_at(level, x, whole, bias, output, Axis::every(rows, n));
+                        let x = View::new(inputs[0], count, k);
+                        work.gemm.product_at(level, x, whole, bias, output, Axis::every(count, n));
                     }
                 }
             }
@@ -173,8 +173,13 @@ impl Layer for Linear {
         let sizes = self.sizes(shapes);
         if let Some(known) = known {
             let own = work.turned();
-            own.set(level, d_weight, n, k);
-            known.add_outer(level, d_output, own);
+            // As at the begin of an update.
+            if all_zero(d_weight) {
+                own.clear(n, k);
+            } else {
+                own.set(level, d_weight, n, k);
+            }
+            rows::add_outer(level, known, d_output, own);
             own.write(level, d_weight);
             if self.bias {
                 add_rows(d_bias, d_output);
