@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::{attention, capture, cargo, command, learn, python, root, run as run_step};
 
-const ROWS: [&str; 14] = [
+const ROWS: [&str; 15] = [
     "world",
     "cartpole",
     "minigrid",
@@ -26,13 +26,14 @@ const ROWS: [&str; 14] = [
     "evolve",
     "learn",
     "q-learning",
+    "ppo",
     "s3ta",
     "bridge",
     "package",
     "control",
 ];
 /// Those that the command measures.
-const BY_COMMAND: [&str; 4] = ["world", "forward", "train", "evolve"];
+const BY_COMMAND: [&str; 5] = ["world", "forward", "train", "evolve", "ppo"];
 /// Beside the rows: the pictures of `attention` replace those of the documentation.
 const PICTURES: &str = "pictures";
 /// What every reference runs with: memory of a size that it needs again and again is not given back to the system in
@@ -109,6 +110,9 @@ pub(crate) fn run(rows: &[&str]) -> Result<()> {
     }
     if wanted("q-learning") {
         learn::training_rows(&python, &mut table)?;
+    }
+    if wanted("ppo") {
+        learn::ppo_rows(&python, &empty(folder.join("ppo"))?, &mut table)?;
     }
     if wanted("s3ta") {
         learn::s3ta_rows(&python, &empty(folder.join("s3ta"))?, &mut table)?;
@@ -657,8 +661,13 @@ impl Table {
 
 /// Runs the release binary and reads its JSON.
 fn foveate(args: &[&str]) -> Result<Value> {
+    json("foveate", binary().args(args))
+}
+
+/// The release binary, ready to run.
+pub(crate) fn binary() -> Command {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    json("foveate", command(target.join("release/foveate")).args(args))
+    command(target.join("release/foveate"))
 }
 
 pub(crate) fn json(name: &str, command: &mut std::process::Command) -> Result<Value> {

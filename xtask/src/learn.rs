@@ -1,11 +1,12 @@
 //! The rows `learn`, `q-learning` and `s3ta`: learning by gradients beside `PyTorch`, on the same weights and batches.
 
+use std::fs;
 use std::path::Path;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::bench::{Table, example, json, number, path, reference};
+use crate::bench::{Table, binary, example, json, number, path, reference};
 
 /// Largest relative difference of a loss.
 const LOSS: f64 = 1e-4;
@@ -127,4 +128,117 @@ pub(crate) fn training_rows(python: &Path, table: &mut Table) -> Result<()> {
         other / mine,
     );
     Ok(())
+}
+
+/// A training by policy gradients: the word of `ppo.py`, its title, what `train` gets, its steps, and the score that counts.
+const PPO: [(&str, &str, &[&str], u32, f64); 3] = [
+    (
+        "door-key",
+        "`door-key-5x5` as bits, two trunks of 64 and 64",
+        &["door-key-5x5", "--preset", "door-key-ppo"],
+        150_000,
+        0.9,
+    ),
+    (
+        "numbers",
+        "`cartpole-swingup-harder`, two trunks of 128 and 64",
+        &["--config", "bench/ppo_numbers.toml"],
+        160_000,
+        200.0,
+    ),
+    (
+        "pictures",
+        "`car-racing`, 48×48×4, two convolutions",
+        &["car-racing", "--preset", "car-racing-ppo", "--no-videos"],
+        20_000,
+        f64::INFINITY,
+    ),
+];
+
+/// What keeps validations, whose share differs, out of a training.
+const WITHOUT_VALIDATIONS: [&str; 5] = [
+    "recipe.selection.every=10000000",
+    "recipe.selection.tracks=1",
+    "recipe.selection.final_tracks=1",
+    "recipe.selection.report_tracks=1",
+    "recipe.selection.evaluation_tracks=0",
+];
+
+/// Whole trainings by PPO on one thread: steps per CPU second, and CPU seconds to a score, beside a loop in `PyTorch` and
+/// Stable-Baselines3 that step the same worlds in a batch through the package.
+pub(crate) fn ppo_rows(python: &Path, folder: &Path, table: &mut Table) -> Result<()> {
+    let mut build = crate::cargo();
+    build.args(["build", "--release", "--quiet", "--package", "foveate-py"]);
+    crate::run("cargo build --package foveate-py", &mut build)?;
+    let sources = crate::python::link_module("release")?;
+    for (task, title, args, steps, score) in PPO {
+        eprintln!("PPO, {task} …");
+        let mut ours = binary();
+        ours.arg("train").args(args).args([
+            "--workers",
+            "1",
+            "--seed",
+            "1",
+            "--name",
+            task,
+            "--runs",
+            path(folder)?,
+        ]);
+        ours.args(["--steps", &steps.to_string()]);
+        for key in WITHOUT_VALIDATIONS {
+            ours.args(["--set", key]);
+        }
+        crate::capture("foveate train", &mut ours)?;
+        let log = fs::read_to_string(folder.join(task).join("log.jsonl"))
+            .context("reading the log of a training")?;
+        let events: Vec<Value> =
+            log.lines().map(serde_json::from_str).collect::<Result<_, _>>().context("reading a log")?;
+        let last =
+            events.iter().rfind(|event| event["event"] == "report").context("a log without a report")?;
+        let speed = number(last, "steps")? / number(last, "cpu_seconds")?;
+        let reached = reached(&events, score)?;
+        for (library, name) in [("torch", "a loop in PyTorch"), ("sb3", "Stable-Baselines3")] {
+            eprintln!("PPO, {task}, {name} …");
+            let mut theirs = reference(python, "ppo.py");
+            theirs.args([task, library, &steps.to_string()]).env("PYTHONPATH", &sources);
+            if score.is_finite() {
+                theirs.arg(score.to_string());
+            }
+            let theirs = json("ppo.py", &mut theirs)?;
+            let figure = number(&theirs, "steps")? / number(&theirs, "cpu_s")?;
+            let what = format!("PPO, {title}, whole training");
+            table.row(&what, "steps/CPU-s", speed, name, figure, speed / figure);
+            if let (Some(reached), Some(other)) = (reached, theirs["score_cpu_s"].as_f64()) {
+                let what = format!("PPO, {title}, to a mean return of {score}");
+                table.row(&what, "CPU s", reached, name, other, other / reached);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// CPU seconds until the mean return of the last 100 training episodes, or of the last rounds with as many, reached `score`.
+fn reached(events: &[Value], score: f64) -> Result<Option<f64>> {
+    let rounds: Vec<(f64, f64, f64)> = events
+        .iter()
+        .filter(|event| event["event"] == "generation")
+        .map(|event| {
+            let episodes = event["trained_on"].as_array().map_or(1, Vec::len);
+            Ok((number(event, "mean")?, episodes as f64, number(event, "cpu_seconds")?))
+        })
+        .collect::<Result<_>>()?;
+    for end in 1..=rounds.len() {
+        let (mut sum, mut episodes) = (0.0, 0.0);
+        for &(mean, count, _) in rounds[..end].iter().rev() {
+            sum += mean * count;
+            episodes += count;
+            if episodes >= 100.0 {
+                break;
+            }
+        }
+        if episodes >= 100.0 && sum / episodes >= score {
+            return Ok(Some(rounds[end - 1].2));
+        }
+    }
+    Ok(None)
 }

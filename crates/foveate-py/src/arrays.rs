@@ -95,6 +95,38 @@ pub(crate) fn numbers(given: &Bound<'_, PyAny>, numbers: &mut Vec<f64>) -> PyRes
     numbers_of(given, "an action", numbers)
 }
 
+/// Appends whole numbers, one for each world, to `choices`, and returns their shape.
+pub(crate) fn choices(
+    given: &Bound<'_, PyAny>,
+    space: &ActionSpace,
+    choices: &mut Vec<usize>,
+) -> PyResult<Vec<usize>> {
+    let converted;
+    let array = match given.cast::<PyArrayDyn<i64>>() {
+        Ok(array) if array.is_c_contiguous() => array,
+        _ => {
+            converted = given.py().import("foveate._arrays")?.getattr("choices")?.call1((given,))?;
+            converted.cast::<PyArrayDyn<i64>>()?
+        }
+    };
+    let mut append = |values: &[i64]| {
+        for &choice in values {
+            choices.push(usize::try_from(choice).map_err(|_| {
+                let message = format!("choice {choice}; take {}", space.describe());
+                raised(given.py(), Kind::Action, message)
+            })?);
+        }
+        Ok::<_, PyErr>(())
+    };
+    let values = array.try_readonly()?;
+    match values.as_slice() {
+        Ok(values) => append(values)?,
+        // Not aligned.
+        Err(_) => append(&values.to_vec()?)?,
+    }
+    Ok(array.shape().to_vec())
+}
+
 /// The same; `what` it is stands in the error.
 pub(crate) fn numbers_of(
     given: &Bound<'_, PyAny>,

@@ -9,7 +9,7 @@ use foveate::envs::lane::{Autoreset, Lane};
 use foveate::run::interrupt::supervised;
 use foveate::run::vector::{Actions, Batch, VectorWorld};
 use foveate::run::worlds;
-use numpy::{PyArray1, PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArrayDyn, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -418,17 +418,7 @@ impl Worlds {
         let (count, space) = (worlds.count(), worlds.spec().action.clone());
         let (shape, wanted) = match &space {
             ActionSpace::Box { low, .. } => (arrays::numbers(actions, numbers)?, vec![count, low.len()]),
-            ActionSpace::Discrete { .. } => {
-                let given = py.import("foveate._arrays")?.getattr("choices")?.call1((actions,))?;
-                let given = given.cast::<PyArrayDyn<i64>>()?;
-                for choice in given.try_readonly()?.to_vec()? {
-                    choices.push(usize::try_from(choice).map_err(|_| {
-                        let message = format!("choice {choice}; take {}", space.describe());
-                        raised(py, Kind::Action, message)
-                    })?);
-                }
-                (given.shape().to_vec(), vec![count])
-            }
+            ActionSpace::Discrete { .. } => (arrays::choices(actions, &space, choices)?, vec![count]),
         };
         if shape != wanted {
             let message = format!("actions of shape {shape:?} for {count} worlds; their shape is {wanted:?}");

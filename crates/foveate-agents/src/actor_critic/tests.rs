@@ -1,4 +1,4 @@
-use foveate_core::{Demonstration, Grid, LastStep, Model, Outputs, Pixels, Predictions, Student};
+use foveate_core::{Demonstration, Grid, LastStep, Model, Outputs, Pixels, Predictions, SparseRows, Student};
 
 use super::*;
 
@@ -265,6 +265,58 @@ fn pictures_go_through_convolutions_that_both_sides_share() {
     let other = Observation::Image(Pixels::new(other, &bytes[..168]).expect("two pictures"));
     let said = student.encode(LastStep::default(), other, &mut inputs).expect_err("other sides").to_string();
     assert!(said.contains("built for 6x7 cells or pixels with 4 numbers each"), "{said}");
+}
+
+/// A grid of many cells, most of them zero, is read without its zeros: in batches and alone, forward and backward, the bits are those
+/// of the dense network.
+#[test]
+fn a_grid_of_bits_is_read_without_its_zeros() {
+    const ROWS: usize = 11;
+    let config = ActorCriticConfig {
+        observation: vec![],
+        view: [7, 7, 20],
+        divisor: 10.0,
+        hidden: vec![20, 5],
+        actions: vec![[0.0, 1.0]; 3],
+        ..ActorCriticConfig::default()
+    };
+    let codes: Vec<u8> = (0..ROWS * 980).map(|i| (i * 7919 % 13 == 0).into()).collect();
+    let grid =
+        |row: usize| Observation::Grid(Grid::new(7, 7, 20, &codes[row * 980..][..980]).expect("as many"));
+    let mut student = student(&config);
+    let (mut inputs, mut rows) = (vec![], SparseRows::new(980));
+    for row in 0..ROWS {
+        student.encode(LastStep::default(), grid(row), &mut inputs).expect("it fits");
+        assert!(student.encode_row(grid(row), &mut rows).expect("it fits"), "zeros are left out");
+    }
+    // In another order, one of them twice.
+    let chosen = [3, 0, 10, 3, 7];
+    let dense: Vec<f32> = chosen.iter().flat_map(|&row| inputs[row * 980..][..980].to_vec()).collect();
+    let (of_outputs, of_values) = (numbers(3 * chosen.len(), 5), numbers(chosen.len(), 6));
+    let mut pass = |sparse: bool| {
+        let got = if sparse { student.forward_rows(&rows, &chosen) } else { student.forward(1, &dense, &[]) };
+        let got = got.clone();
+        let mut gradient = vec![0.0; config.param_count()];
+        // Twice, so that a gradient is added to one that is not zero.
+        student.backward(&of_outputs, &of_values, &mut gradient);
+        student.backward(&of_outputs, &of_values, &mut gradient);
+        (got, gradient)
+    };
+    let (expect, gradient) = pass(false);
+    assert_eq!(pass(true), (expect.clone(), gradient));
+    let mut agent = ActorCriticAgent::new(config.clone()).expect("good");
+    agent.set_params(&params(&config)).expect("its own");
+    let mut memory = agent.memory();
+    for (at, &row) in chosen.iter().enumerate() {
+        let decision = agent.act(grid(row), &mut memory, &mut ActContext::default()).expect("it fits");
+        assert_eq!(decision.value, Some(expect.values[at]), "row {row}");
+        assert_eq!(decision.logits, Some(&expect.outputs[3 * at..][..3]), "row {row}");
+        assert_eq!(
+            agent.study_inputs(&memory).expect("a grid").picture,
+            &codes[row * 980..][..980],
+            "row {row}"
+        );
+    }
 }
 
 #[test]

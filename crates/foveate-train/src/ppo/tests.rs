@@ -168,6 +168,33 @@ fn the_corridor_is_solved() {
     assert!(measures[2].1 < 0.5 && measures[6].1 > 0.5, "{measures:?}");
 }
 
+/// What the policy computed when it acted is the same as what is computed again, so it makes no difference which is used.
+#[test]
+fn recorded_logits_and_values_change_no_bit() {
+    let seeds = 0..8;
+    let weights: Vec<f32> = (0..PARAMS).map(|i| (i as f32 * 0.7).sin()).collect();
+    let start: Vec<f64> = weights.iter().map(|&x| f64::from(x)).collect();
+    let learn = |recorded: bool| {
+        let mut learner = Ppo::new(config(), &start, Seed::root(1), &Table::new()).expect("fine");
+        work(&mut learner);
+        let episodes = seeds.clone().map(|seed| {
+            let mut unroll = episode(&weights, seed, 6);
+            if recorded {
+                for observation in &unroll.observations[..unroll.len()] {
+                    let ObservationBuf::Vector(at) = observation else { unreachable!("a place") };
+                    let row = &weights[3 * at[0] as usize..][..3];
+                    unroll.logits.extend_from_slice(&row[..2]);
+                    unroll.values.push(row[2]);
+                }
+            }
+            unroll
+        });
+        learner.receive(experience(episodes.collect())).expect("fine");
+        (learner.state(), learner.measures())
+    };
+    assert_eq!(learn(true), learn(false));
+}
+
 /// The steps of an experience, at the learner's weights.
 fn rollouts(learner: &mut Ppo, experience: Experience) -> Arc<Rollouts> {
     let Ppo { method, descent, model, .. } = learner;
