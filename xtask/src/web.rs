@@ -57,7 +57,10 @@ fn packaged() -> Result<std::process::Command> {
     // The cargo that runs us speaks for its own toolchain.
     build.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN").env("RUSTC", rustc).env("RUSTC_BOOTSTRAP", "1");
     build.arg("-Zbuild-std=std,panic_abort");
-    build.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker().context("apt-get install lld: a linker")?);
+    build.env(
+        "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER",
+        linker().context("apt-get install lld: a linker")?,
+    );
     Ok(build)
 }
 

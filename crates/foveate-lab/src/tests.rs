@@ -175,7 +175,8 @@ fn every_shift_shows_at_once_and_changes_the_drive() {
         if info.target == shift::Target::Picture
             && !["delay", "drop", "freeze"].iter().any(|n| info.name.contains(n))
         {
-            let picture = |frame: &[u8]| frame[after_picture(frame) - 96 * 96 * 3..after_picture(frame)].to_vec();
+            let picture =
+                |frame: &[u8]| frame[after_picture(frame) - 96 * 96 * 3..after_picture(frame)].to_vec();
             assert!(picture(&seen) != picture(&before), "{} does not show", info.name);
         }
         for page in [&mut plain, &mut shifted] {
@@ -340,8 +341,7 @@ fn patches_are_sent_by_rank_whatever_the_order_of_the_selection() {
         let config = json!({ "top_k": 6, "selection": selection });
         let params = initial_params("iap", &config, Init::Torch, Seed::root(3)).expect("an agent");
         let file = AgentFile::new("iap", &config, params).expect("the right count");
-        let setup =
-            Arc::new(lab_setup(SETUP.world.clone(), vec![(file, "mine".into())]).expect("it sees"));
+        let setup = Arc::new(lab_setup(SETUP.world.clone(), vec![(file, "mine".into())]).expect("it sees"));
         let mut page = Page::of(&setup);
         page.send(&json!({ "type": "set", "paused": true }));
         let (selected, importance) = attended(&page.frame());
@@ -362,8 +362,7 @@ fn every_controller_can_be_told_about_fewer_patches() {
             json!({ "patch": 4, "stride": 4, "top_k": 6, "values": values, "controller": controller });
         let params = initial_params("iap", &config, Init::Torch, Seed::root(3)).expect("an agent");
         let file = AgentFile::new("iap", &config, params).expect("the right count");
-        let setup =
-            Arc::new(lab_setup(SETUP.world.clone(), vec![(file, "mine".into())]).expect("it sees"));
+        let setup = Arc::new(lab_setup(SETUP.world.clone(), vec![(file, "mine".into())]).expect("it sees"));
         assert_eq!(setup.agents[0].patches, Some(6));
         let action = |k: Value| {
             let mut page = Page::of(&setup);
@@ -734,8 +733,7 @@ fn a_world_in_another_process_is_driven_as_in_an_evaluation() {
         .expect("it exists");
     let params = initial_params("attention-agent", &settings, Init::Torch, Seed::root(3)).expect("numbers");
     let file = AgentFile::new("attention-agent", &settings, params).expect("an agent");
-    let setup =
-        Arc::new(lab_setup(world.clone(), vec![(file, "mine".into())]).expect("it can be driven"));
+    let setup = Arc::new(lab_setup(world.clone(), vec![(file, "mine".into())]).expect("it can be driven"));
     assert_eq!(setup.agents.len(), 2, "mine, and one that never learnt");
 
     let mut page = Page::of(&setup);

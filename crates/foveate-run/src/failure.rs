@@ -9,8 +9,8 @@ use std::path::Path;
 
 use foveate_core::episode::{ActionRecorder, Episode, EpisodeRules};
 use foveate_core::{
-    ActMode, Agent, DemonstrationPlan, Env, EvaluateError, FailedJob, Purpose, Record, RolloutJob,
-    one_line, run_episode, set_weights,
+    ActMode, Agent, DemonstrationPlan, Env, EvaluateError, FailedJob, Purpose, Record, RolloutJob, one_line,
+    run_episode, set_weights,
 };
 use serde::{Deserialize, Serialize};
 

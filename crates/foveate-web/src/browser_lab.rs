@@ -171,7 +171,9 @@ impl BrowserLab {
 fn find(name: &str) -> Result<&'static Scene, SessionError> {
     SCENES.iter().find(|scene| scene.name == name).ok_or_else(|| {
         let known: Vec<&str> = SCENES.iter().map(|scene| scene.name).collect();
-        SessionError::BadRequest { why: format!("no scene is called {name:?}; there are {}", known.join(", ")) }
+        SessionError::BadRequest {
+            why: format!("no scene is called {name:?}; there are {}", known.join(", ")),
+        }
     })
 }
 
@@ -357,13 +359,15 @@ mod tests {
             let [with, without] = actions(&mut lab);
             assert!((with[0] - without[0]).abs() < 1e-4, "{with:?} {without:?}");
         }
-        lab.handle(r#"{"type":"set","shifts":["missing:5"]}"#);
+        lab.handle(r#"{"type":"set","shifts":["missing:3"]}"#);
+        assert_eq!(lab.session().scores()[0].0, 0, "with fewer sensors the episode begins again");
         let differs = |lab: &mut BrowserLab| {
             step(lab, 1);
             let [with, without] = actions(lab);
             with != without
         };
         assert!((0..100).any(|_| differs(&mut lab)), "sensors that are not there do");
+        assert!(lab.session().scores()[0].0 > 0 && !lab.take_messages().contains("\\\"error"));
     }
 
     #[test]

@@ -46,8 +46,8 @@ const SINGLE_FRAC_2_PI: f64 = f64::from_bits(0x4164_5f30_6dc9_c883);
 const PI_63: f64 = f64::from_bits(0x3c19_21fb_5444_2d18);
 /// 2/π in binary.
 const DIGITS_OF_2_PI: [u8; 24] = [
-    0xa2, 0xf9, 0x83, 0x6e, 0x4e, 0x44, 0x15, 0x29, 0xfc, 0x27, 0x57, 0xd1, 0xf5, 0x34, 0xdd, 0xc0, 0xdb, 0x62,
-    0x95, 0x99, 0x3c, 0x43, 0x90, 0x41,
+    0xa2, 0xf9, 0x83, 0x6e, 0x4e, 0x44, 0x15, 0x29, 0xfc, 0x27, 0x57, 0xd1, 0xf5, 0x34, 0xdd, 0xc0, 0xdb,
+    0x62, 0x95, 0x99, 0x3c, 0x43, 0x90, 0x41,
 ];
 /// ln 2 in two parts, the first with few bits.
 const LN_2: [f64; 2] = [f64::from_bits(0x3fe6_2e42_fefa_3800), f64::from_bits(0x3d2e_f357_93c7_6730)];
@@ -170,8 +170,9 @@ fn sin_of_small(x: f64, rest: f64) -> f64 {
     if x.abs() < 0.126 {
         let square = x * x;
         let [a, b, c, d, e] = TAYLOR;
-        let sum =
-            square.mul_add(square.mul_add(square.mul_add(square.mul_add(e, d), c), b), a).mul_add(x, -0.5 * rest);
+        let sum = square
+            .mul_add(square.mul_add(square.mul_add(square.mul_add(e, d), c), b), a)
+            .mul_add(x, -0.5 * rest);
         return x + square.mul_add(sum, rest);
     }
     let rest = if x <= 0.0 { -rest } else { rest };
@@ -327,6 +328,15 @@ pub(super) fn hypot(x: f64, y: f64) -> f64 {
     first - (a + b) / (2.0 * first)
 }
 
+/// √(x² + y²), in single precision.
+pub(super) fn hypotf(x: f32, y: f32) -> f32 {
+    if x.is_infinite() || y.is_infinite() {
+        return f32::INFINITY;
+    }
+    let (x, y) = (f64::from(x), f64::from(y));
+    (x * x + y * y).sqrt() as f32
+}
+
 /// e to the power of x + rest.
 fn exp_of_sum(x: f64, rest: f64) -> f64 {
     match upper(x) >> 20 {
@@ -346,7 +356,8 @@ fn exp_of_sum(x: f64, rest: f64) -> f64 {
     // The exponent in two steps where one would leave the range.
     let exponent = (k / 128.0).floor();
     let first = exponent.clamp(-1000.0, 1000.0);
-    let scale = f64::from_bits(value.wrapping_add((bits & 127) << 45).wrapping_add_signed((first as i64) << 52));
+    let scale =
+        f64::from_bits(value.wrapping_add((bits & 127) << 45).wrapping_add_signed((first as i64) << 52));
     part.mul_add(scale, scale) * f64::from_bits(((1023.0 + exponent - first) as u64) << 52)
 }
 
@@ -437,6 +448,7 @@ mod tests {
                 ("pow", pow(x, 2.0), x.powf(black_box(2.0))),
                 ("pow", pow(x.abs(), 0.25), x.abs().powf(black_box(0.25))),
                 ("hypot", hypot(x, before), x.hypot(before)),
+                ("hypotf", f64::from(hypotf(single, before as f32)), f64::from(single.hypot(before as f32))),
             ] {
                 assert_eq!(ours.to_bits(), theirs.to_bits(), "{name} {x:?}: {ours:?}, {theirs:?}");
             }
@@ -446,7 +458,21 @@ mod tests {
 
     #[test]
     fn corners_are_those_of_the_functions() {
-        let corners = [0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, 1e-310, 1e300, -1e300, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+        let corners = [
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            0.5,
+            -2.0,
+            3.0,
+            1e-310,
+            1e300,
+            -1e300,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::NAN,
+        ];
         let same = |a: f64, b: f64| a.is_nan() && b.is_nan() || a == b || (a - b).abs() < 1e-12 * b.abs();
         for x in corners {
             assert!(same(exp(x), x.exp()) && same(hypot(x, 1.0), x.hypot(1.0)), "{x}");

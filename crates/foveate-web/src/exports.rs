@@ -90,7 +90,8 @@ extern "C" fn weights(name: usize) {
 #[unsafe(no_mangle)]
 extern "C" fn advance(elapsed_ms: f64, most_steps: u32) -> u32 {
     // Longer stretches are not made up for.
-    let elapsed = Duration::from_secs_f64(if elapsed_ms >= 0.0 { elapsed_ms.min(1000.0) / 1000.0 } else { 0.0 });
+    let elapsed =
+        Duration::from_secs_f64(if elapsed_ms >= 0.0 { elapsed_ms.min(1000.0) / 1000.0 } else { 0.0 });
     let drawn = answer(|lab, _| if lab.advance(elapsed, most_steps) { vec![1] } else { vec![] });
     drawn as u32
 }
@@ -131,4 +132,5 @@ functions! {
     exp(x) -> f64;
     pow(x, y) -> f64;
     hypot(x, y) -> f64;
+    hypotf(x, y) -> f32;
 }

@@ -198,11 +198,13 @@ impl Runner {
         self.end.is_some() || self.broken.is_some()
     }
 
-    /// Changes the shifts of picture and controls, from the current observation on.
-    pub(super) fn shift(&mut self, plan: &Plan) -> Result<(), EnvError> {
+    /// Changes the shifts of picture and controls, from the current observation on; whether the world then shows another number of
+    /// sensors.
+    pub(super) fn shift(&mut self, plan: &Plan) -> Result<bool, EnvError> {
+        let before = self.env.spec().observation.numbers();
         self.env.set_plan(plan)?;
         self.look_again();
-        Ok(())
+        Ok(self.env.spec().observation.numbers() != before)
     }
 
     /// Draws a new order of the sensors from the current observation on; whether a shift can.

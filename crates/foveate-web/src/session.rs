@@ -238,6 +238,8 @@ impl Session {
             return Err(SessionError::BadRequest { why });
         }
         let plan = self.setup.plan(&new.shifts)?;
+        // Whether there are more or fewer sensors, with which an agent begins an episode.
+        let mut fewer = false;
         let other_world = (&new.picture, &new.variants) != (&old.picture, &old.variants);
         let other_runners = new.runners.len() != old.runners.len()
             || new.runners.iter().zip(&old.runners).any(|(new, old)| new.agent != old.agent);
@@ -254,7 +256,7 @@ impl Session {
         } else {
             if plan != self.plan {
                 for runner in &mut self.runners {
-                    runner.shift(&plan)?;
+                    fewer |= runner.shift(&plan)?;
                 }
             }
             for (runner, (new, old)) in self.runners.iter_mut().zip(new.runners.iter().zip(&old.runners)) {
@@ -269,8 +271,11 @@ impl Session {
         self.plan = plan;
         self.settings = new;
         self.changed = true;
-        if seed.is_some() {
+        if seed.is_some() || fewer {
             self.restart();
+        }
+        if fewer {
+            self.send_note("another number of sensors: the episode begins again");
         }
         Ok(())
     }
@@ -470,8 +475,13 @@ impl Session {
             .collect();
         let agents: Vec<Value> =
             self.setup.agents.iter().map(|agent| json!({ "name": agent.name, "k": agent.patches })).collect();
-        let scenes: Vec<Value> =
-            self.setup.scenes.all.iter().map(|(name, label)| json!({ "name": name, "label": label })).collect();
+        let scenes: Vec<Value> = self
+            .setup
+            .scenes
+            .all
+            .iter()
+            .map(|(name, label)| json!({ "name": name, "label": label }))
+            .collect();
         let actions: Vec<Value> = self
             .dials()
             .iter()

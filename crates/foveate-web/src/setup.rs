@@ -1,9 +1,9 @@
 //! The world and the agents of a lab, shared by all sessions.
 
+use foveate_agents::stored_agent::WeightsError;
 use foveate_core::hint;
 use foveate_core::tensor_file::TensorsError;
 use foveate_core::{Agent, Env, EnvError, PolicyError};
-use foveate_agents::stored_agent::WeightsError;
 use foveate_envs::registry::{EnvRequest, WorldDescriptor, WorldError};
 use foveate_envs::shift::Plan;
 

@@ -62,8 +62,7 @@ fn check(plan: &Value) -> usize {
     assert_eq!(native.len(), module.len());
     let differs = native.iter().zip(&module).position(|(native, module)| native != module);
     assert_eq!(
-        differs,
-        None,
+        differs, None,
         "the frame of this step differs; if sources changed, build the module again: cargo xtask web"
     );
     native.iter().filter(|line| line.contains(' ')).count()

@@ -59,7 +59,10 @@ impl Lab {
         if let Some(folder) = &self.export {
             FolderHandle::open_or_create(folder)?.write("index.html", exported_page())?;
             let file = folder.join("index.html");
-            return Ok(out::say(&format!("{}; open it in a browser, from a disk or any server", file.display()))?);
+            return Ok(out::say(&format!(
+                "{}; open it in a browser, from a disk or any server",
+                file.display()
+            ))?);
         }
         let LoadedAgent { file, source, world } = self.weights.load(&self.world)?;
         let mut named = vec![(file, source)];

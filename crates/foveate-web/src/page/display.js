@@ -102,6 +102,8 @@ export class Display {
   /** Lays out one runner for each agent. */
   build(names, { actions, maxSteps, sees, sensors, choices }) {
     this.watch.disconnect();
+    // A frame of the runners before has nothing to do with these.
+    this.frame = null;
     this.sensors = sensors;
     this.isNumbers = sees === "numbers";
     this.isGrid = sees === "grid";
@@ -457,7 +459,7 @@ export class Display {
 
   /** Everything that is text. */
   updateText() {
-    this.frame.runners.forEach((data, i) => this.runners[i] && this.updateRunnerText(this.runners[i], data));
+    this.frame?.runners.forEach((data, i) => this.runners[i] && this.updateRunnerText(this.runners[i], data));
   }
 
   updateRunnerText(runner, data) {
@@ -524,6 +526,7 @@ export class Display {
 
   drawCharts() {
     const { frame, charts } = this;
+    if (!frame) return;
     const { line, runners: colors } = this.palette;
     const $ = (id) => document.getElementById(id);
 

@@ -10,6 +10,7 @@ let settings = null;
 let hello = null;
 let send = () => {};
 let scores = new Map();
+let latest = null;
 
 const request = (change) => send({ type: "set", ...change });
 const panel = new Panel(request, (command) => send(command));
@@ -89,6 +90,7 @@ $("weights").onchange = async () => {
 function build() {
   display.build(settings.runners.map((runner) => hello.agents[runner.agent].name), hello);
   covers.attach(display.runners);
+  latest = null;
   scores = new Map();
   past();
 }
@@ -334,7 +336,6 @@ function setTheme(theme, keep = true) {
 
 // ── frames ──
 
-let latest = null;
 const drawn = [];
 
 function frame(now) {
