@@ -564,7 +564,8 @@ fn a_grid_world_shows_where_its_cells_attend_to() {
     let mut page = Page::of(&setup);
     page.send(&json!({ "type": "set", "paused": true, "seed": 1 }));
     let seen = |frame: &[u8]| {
-        let at = 1 + 4 + 8 + 1 + 4 * usize::from(frame[13]);
+        // Nobody intervenes: no second action follows.
+        let at = 1 + 4 + 8 + 1 + 4 * usize::from(frame[13]) + 1;
         let side = |at: usize| usize::from(u16::from_le_bytes([frame[at], frame[at + 1]]));
         let size = [side(at), side(at + 2)];
         (size, frame[at + 4..][..3 * size[0] * size[1]].to_vec())
