@@ -75,7 +75,9 @@ impl StoredAgent {
         }
         check_params(&shapes, &params).map_err(WeightsError::Agent)?;
         let mut hash = Sha256::new();
-        params.iter().for_each(|x| hash.update(x.to_le_bytes()));
+        for x in &params {
+            hash.update(x.to_le_bytes());
+        }
         let found = hash.finalize().iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
         let stored = StoredAgent { agent, config, tensors: shapes, params, about };
         if found == sha256 { Ok(stored) } else { Err(WeightsError::Checksum) }

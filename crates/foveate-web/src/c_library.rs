@@ -92,7 +92,7 @@ const ONE: u128 = 1 << POINT;
 /// Product of numbers below 16.
 fn times(a: u128, b: u128) -> u128 {
     const LOW: u128 = u64::MAX as u128;
-    let middle = (a >> 64) * (b & LOW) + ((a & LOW) * (b & LOW) >> 64);
+    let middle = (a >> 64) * (b & LOW) + (((a & LOW) * (b & LOW)) >> 64);
     let other = (a & LOW) * (b >> 64);
     let low = (middle & LOW) + (other & LOW);
     let high = (a >> 64) * (b >> 64) + (middle >> 64) + (other >> 64) + (low >> 64);
@@ -223,9 +223,9 @@ const fn upper(x: f64) -> u32 {
 /// Sine, in double precision.
 pub(super) fn sin(x: f64) -> f64 {
     match upper(x) {
-        0..=0x3e4f_ffff => x,
-        ..=0x3feb_5fff => sin_of_small(x, 0.0),
-        ..=0x4003_68fc => cos_of_small(FRAC_PI_2 - x.abs(), PI_2_REST).copysign(x),
+        0..0x3e50_0000 => x,
+        0x3e50_0000..=0x3feb_5fff => sin_of_small(x, 0.0),
+        0x3feb_6000..=0x4003_68fc => cos_of_small(FRAC_PI_2 - x.abs(), PI_2_REST).copysign(x),
         _ => sin_of_quarter(x, 0),
     }
 }
@@ -233,9 +233,9 @@ pub(super) fn sin(x: f64) -> f64 {
 /// Cosine, in double precision.
 pub(super) fn cos(x: f64) -> f64 {
     match upper(x) {
-        0..=0x3e3f_ffff => 1.0,
-        ..=0x3feb_5fff => cos_of_small(x, 0.0),
-        ..=0x4003_68fc => {
+        0..0x3e40_0000 => 1.0,
+        0x3e40_0000..=0x3feb_5fff => cos_of_small(x, 0.0),
+        0x3feb_6000..=0x4003_68fc => {
             let y = FRAC_PI_2 - x.abs();
             let sum = y + PI_2_REST;
             sin_of_small(sum, (y - sum) + PI_2_REST)
@@ -290,8 +290,8 @@ fn single_of_quarter(y: f32, n: i32) -> f32 {
 /// Sine, in single precision.
 pub(super) fn sinf(x: f32) -> f32 {
     match x.to_bits() >> 20 & 0x7ff {
-        0..=0x397 => x,
-        ..=0x3f3 => single(f64::from(x), 0, false),
+        0..0x398 => x,
+        0x398..=0x3f3 => single(f64::from(x), 0, false),
         _ => single_of_quarter(x, 0),
     }
 }
@@ -299,8 +299,8 @@ pub(super) fn sinf(x: f32) -> f32 {
 /// Cosine, in single precision.
 pub(super) fn cosf(x: f32) -> f32 {
     match x.to_bits() >> 20 & 0x7ff {
-        0..=0x397 => 1.0,
-        ..=0x3f3 => single(f64::from(x), 1, false),
+        0..0x398 => 1.0,
+        0x398..=0x3f3 => single(f64::from(x), 1, false),
         _ => single_of_quarter(x, 1),
     }
 }

@@ -320,8 +320,8 @@ impl Runner {
                 let placed = self.meter.as_ref().zip(decision.attention.as_ref());
                 let placed = placed.and_then(|(meter, attention)| meter.placed(attention, &effects));
                 let mut decided = KeptDecision {
-                    effects,
                     undisturbed,
+                    effects,
                     ..KeptDecision::new(decision.action, decision.attention)
                 };
                 // Cells are shown where their contents come from.

@@ -29,7 +29,7 @@ fn native(plan: &Value) -> Vec<String> {
         for _ in 0..part["steps"].as_u64().expect("a number") {
             lab.handle(r#"{"type":"step"}"#);
             let digest = Sha256::digest(lab.frame());
-            lines.push(digest.iter().map(|byte| format!("{byte:02x}")).collect());
+            lines.push(digest.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}")));
         }
         let messages: Vec<String> = serde_json::from_str(&lab.take_messages()).expect("a list of texts");
         for message in messages.iter().map(|text| serde_json::from_str::<Value>(text).expect("JSON")) {

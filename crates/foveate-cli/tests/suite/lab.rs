@@ -236,7 +236,10 @@ fn the_page_without_a_server_plays_the_episode_of_the_command() {
                   const chosen = document.getElementById('weights'); chosen.files = all.files; \
                   chosen.dispatchEvent(new Event('change')); })()";
     browser.eval(&tab, choose);
-    browser.until(&tab, "document.getElementById('toast').textContent.startsWith('mine.safetensors: this is not')");
+    browser.until(
+        &tab,
+        "document.getElementById('toast').textContent.startsWith('mine.safetensors: this is not')",
+    );
     assert_eq!(browser.errors, Vec::<String>::new(), "the console is empty");
 }
 
