@@ -18,10 +18,7 @@ const SOURCES: &str = "/usr/lib/rustlib/src/rust/library/std";
 /// Builds the module and writes `crates/foveate-web/foveate.wasm.gz`.
 pub(crate) fn build() -> Result<()> {
     let target = root().join("target/wasm");
-    let mut build = match target_of_rustup() {
-        true => cargo(),
-        false => packaged()?,
-    };
+    let mut build = if target_of_rustup() { cargo() } else { packaged()? };
     build.args(["build", "--profile", "wasm", "--package", "foveate-web", "--lib", "--target", TARGET]);
     build.arg("--target-dir").arg(&target);
     build.env("RUSTFLAGS", "-C target-feature=+simd128 -C link-arg=--strip-all");
