@@ -1,7 +1,7 @@
 //! Sine, cosine, exponential function, power and hypotenuse with the bits of the GNU C library on processors with fused
 //! multiply-adds, for WebAssembly, which has no C library: an episode in the browser is the episode of the command.
 //!
-//! The operations and their order are those of glibc 2.28 to 2.40 (`s_sin.c`, `s_sincosf.h`, `e_exp.c`, `e_pow.c`, `e_hypot.c`), fused
+//! The operations and their order are those of glibc 2.36 (`s_sin.c`, `s_sincosf.h`, `e_exp.c`, `e_pow.c`, `e_hypot.c`), fused
 //! where its compiler fuses them. Its tables are values of functions at regular places; they are computed here, with 120 bits.
 
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
