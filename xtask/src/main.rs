@@ -6,6 +6,7 @@
 //! * `cargo xtask digits`: the results and the picture of `docs/digits.md`.
 //! * `cargo xtask docs`: the tables of results in README.md and docs/, from `results/`.
 //! * `cargo xtask mujoco-layouts`: the layouts of all supported versions of MuJoCo.
+//! * `cargo xtask web`: the module of the lab in the browser.
 //! * `cargo xtask pong`: the table of missing patches in `docs/attention-neuron.md`, and its picture.
 
 mod attention;
@@ -24,6 +25,7 @@ mod python;
 mod runner;
 mod skips;
 mod test;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -66,6 +68,8 @@ cargo xtask COMMAND
                        Python with ale-py
   mujoco-layouts       writes the layouts of MuJoCo's structures (crates/foveate-mujoco/src/versions/layouts.rs) from the headers
                        of its wheels, which pip fetches into target/mujoco-layouts; needs a C compiler
+  web                  builds the module of the lab in the browser (crates/foveate-web/foveate.wasm.gz), with rustup's target
+                       wasm32-unknown-unknown or Debian's rustc-web, cargo-web, rust-web-src and lld
   help                 this text
 ";
 
@@ -83,6 +87,7 @@ fn main() -> ExitCode {
         ["docs"] => docs::write(),
         ["pong"] => pong::run_all(),
         ["mujoco-layouts"] => mujoco::layouts(),
+        ["web"] => web::build(),
         [bench::BUSY] => {
             bench::busy_loop();
             Ok(())

@@ -87,7 +87,7 @@ const POWERS: &[Power] = &[
     Power {
         what: "unsafe code",
         names: &["unsafe"],
-        crates: &["foveate-gpu", "foveate-kernels", "foveate-mujoco"],
+        crates: &["foveate-gpu", "foveate-kernels", "foveate-mujoco", "foveate-web"],
         ..Power::NONE
     },
 ];
@@ -134,16 +134,9 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ),
     (
         "foveate-lab",
-        &[
-            "foveate-agents",
-            "foveate-core",
-            "foveate-envs",
-            "foveate-explain",
-            "foveate-film",
-            "foveate-registry",
-            "foveate-run",
-        ],
+        &["foveate-agents", "foveate-core", "foveate-envs", "foveate-registry", "foveate-run", "foveate-web"],
     ),
+    ("foveate-web", &["foveate-agents", "foveate-core", "foveate-envs", "foveate-explain", "foveate-film"]),
     (
         "foveate",
         &[
@@ -416,7 +409,8 @@ fn table(manifest: &str, name: &str) -> BTreeMap<String, String> {
 
 /// Crates with lints of their own. The macros of `pyo3` write unsafe code into foveate-py, whose own sources have none: `POWERS` sees
 /// to that.
-const OWN_LINTS: [&str; 4] = ["foveate-gpu", "foveate-kernels", "foveate-mujoco", "foveate-py"];
+const OWN_LINTS: [&str; 5] =
+    ["foveate-gpu", "foveate-kernels", "foveate-mujoco", "foveate-py", "foveate-web"];
 
 #[test]
 fn crates_with_lints_of_their_own_have_all_others_too() {

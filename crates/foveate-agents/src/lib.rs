@@ -41,6 +41,7 @@ pub mod registry;
 pub mod relational;
 pub mod s3ta;
 pub mod simple;
+pub mod stored_agent;
 pub mod student;
 pub mod torch;
 pub mod voting;

@@ -35,6 +35,7 @@ mod learner;
 mod model;
 pub mod near;
 mod observation;
+mod one_line;
 mod opened;
 mod packed;
 mod policy;
@@ -44,6 +45,7 @@ mod seed;
 mod sparse_rows;
 pub mod statistics;
 mod tensor;
+pub mod tensor_file;
 mod threads;
 mod transitions;
 
@@ -71,6 +73,7 @@ pub use observation::{
     DEPTH, Grid, GridBuf, IMAGE, Observation, ObservationBuf, ObservationSpace, PRESENT, Parts, PixelShape,
     Pixels, PixelsBuf, SENSORS,
 };
+pub use one_line::one_line;
 pub use opened::Opened;
 pub use packed::{PackedError, PackedPictures};
 pub use policy::{

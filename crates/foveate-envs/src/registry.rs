@@ -270,6 +270,14 @@ impl ReferenceScores {
 }
 
 impl WorldDescriptor {
+    /// A name for each number or choice of the actions of this world with `spec`: its own names, if it has as many, or else
+    /// numbered ones.
+    pub fn action_names(&self, spec: &EnvSpec) -> Vec<String> {
+        let own = if spec.action.is_discrete() { [self.choices, self.actions] } else { [self.actions; 2] };
+        let fitting = own.into_iter().find(|names| names.len() == spec.action.len());
+        spec.action.names(fitting.unwrap_or_default())
+    }
+
     /// A descriptor with default values; set other fields with `..WorldDescriptor::new(…)`.
     pub const fn new(
         name: &'static str,

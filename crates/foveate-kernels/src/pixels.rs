@@ -77,7 +77,7 @@ pub fn narrow(row: &[u32; WIDTH], weights: &Weights, recip: u16) -> [u16; 4] {
 /// If `pixels` ends before the window does.
 pub fn shrink(pixels: &[u32], stride: usize, x: &Weights, y: &Weights, recip: Reciprocals) -> [u8; 4] {
     assert!(
-        stride < 1 << 32 && pixels.len() >= (HEIGHT - 1) * stride + WIDTH,
+        (stride as u64) < 1 << 32 && pixels.len() >= (HEIGHT - 1) * stride + WIDTH,
         "a window reaches beyond the pixels"
     );
     #[cfg(target_arch = "x86_64")]

@@ -13,13 +13,12 @@ use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::protocol::{Role, WebSocketConfig};
 use tungstenite::{Error, Message, WebSocket};
 
-use crate::frame::FILM;
-use crate::protocol::MAX_MESSAGE;
 use crate::server::{LabState, MAX_SESSIONS, Slot};
-use crate::session::Session;
 use foveate_run::clock::Wall;
 use foveate_run::one_line;
 use foveate_run::workers::Stop;
+use foveate_web::protocol::MAX_MESSAGE;
+use foveate_web::{FILM, Session};
 
 /// Time between frames, at least: as screens have it, and shorter than any step in real time.
 const TICK: Duration = Duration::from_millis(16);

@@ -1,30 +1,21 @@
 //! The lab: a page in the browser on which an agent drives live while its user changes what it sees and does.
 //!
-//! * [`Session`]: one page's session, without a socket: commands in, frames out.
-//! * [`Lab`]: the server, one thread for every page.
-//! * [`LabSetup`]: who can drive where.
+//! * [`Lab`]: the server, one thread for every page, each with a [`Session`](foveate_web::Session).
+//! * [`lab_setup`]: who can drive where.
+//! * [`exported_page`]: the same page with its session inside, which needs no server.
 //!
-//! Everything that comes over the socket is hostile: what it may say is in [`protocol`], bounded and checked before
+//! Everything that comes over the socket is hostile: what it may say is in [`foveate_web::protocol`], bounded and checked before
 //! anything is done. A page that vanishes, stalls or floods harms its own session only, and sessions are few.
 
 mod connection;
-mod frame;
 mod guard;
 mod http;
-mod pace;
-pub mod protocol;
-mod recording;
-mod run_length;
-mod runner;
 mod server;
-mod session;
 mod setup;
 
-pub use pace::Pace;
-pub use recording::FilmJob;
+pub use foveate_web::{LabAgent, LabSetup, exported_page};
 pub use server::{Lab, LabRequest, MAX_SESSIONS, Token};
-pub use session::Session;
-pub use setup::{LabAgent, LabSetup};
+pub use setup::lab_setup;
 
 #[cfg(test)]
 mod tests;

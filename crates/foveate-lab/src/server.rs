@@ -11,11 +11,11 @@ use std::time::Duration;
 use crate::connection;
 use crate::guard::Guard;
 use crate::http::{self, Head, Refusal};
-use crate::setup::LabSetup;
 use foveate_core::hint::Setting;
 use foveate_run::RunError;
 use foveate_run::clock::Wall;
 use foveate_run::workers::Stop;
+use foveate_web::{LabSetup, page_file};
 
 /// Most pages that drive at once.
 pub const MAX_SESSIONS: usize = 8;
@@ -25,18 +25,6 @@ const MAX_CONNECTIONS: usize = 64;
 const HEAD_TIME: Duration = Duration::from_secs(5);
 /// How long a write may take before its reader counts as gone.
 const WRITE_TIME: Duration = Duration::from_secs(5);
-
-/// The page's files: path, type, contents.
-const FILES: [(&str, &str, &[u8]); 8] = [
-    ("/", "text/html; charset=utf-8", include_bytes!("page/index.html")),
-    ("/lab.css", "text/css; charset=utf-8", include_bytes!("page/lab.css")),
-    ("/lab.js", "text/javascript; charset=utf-8", include_bytes!("page/lab.js")),
-    ("/connection.js", "text/javascript; charset=utf-8", include_bytes!("page/connection.js")),
-    ("/display.js", "text/javascript; charset=utf-8", include_bytes!("page/display.js")),
-    ("/panel.js", "text/javascript; charset=utf-8", include_bytes!("page/panel.js")),
-    ("/input.js", "text/javascript; charset=utf-8", include_bytes!("page/input.js")),
-    ("/icon.svg", "image/svg+xml", include_bytes!("page/icon.svg")),
-];
 
 /// What must be known to open a page's session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -257,8 +245,8 @@ fn handle_connection(
     if let Err(refusal) = shared.guard.host(&head) {
         return http::refuse(&mut stream, &refusal);
     }
-    match FILES.iter().find(|(path, _, _)| *path == head.path) {
-        Some((_, kind, body)) => http::answer(&mut stream, 200, kind, body),
+    match page_file(&head.path) {
+        Some((kind, body)) => http::answer(&mut stream, 200, kind, body.as_bytes()),
         None => http::refuse(&mut stream, &Refusal(404, "no such page; the lab is at /")),
     }
 }

@@ -9,12 +9,12 @@ use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift;
 use serde_json::{Value, json};
 
-use crate::session::Session;
-use crate::{LabSetup, protocol, run_length};
+use crate::{LabSetup, lab_setup};
 use foveate_run::evaluate::{EvalRequest, Labels, Seeds, run};
 use foveate_run::weights::AgentFile;
 use foveate_run::workers::Stop;
 use foveate_run::worlds;
+use foveate_web::{Session, protocol, run_length};
 
 static SETUP: LazyLock<Arc<LabSetup>> = LazyLock::new(|| {
     let options = [("max_steps".to_owned(), "120".to_owned())].into();
@@ -24,7 +24,7 @@ static SETUP: LazyLock<Arc<LabSetup>> = LazyLock::new(|| {
         options,
         ..EnvRequest::default()
     };
-    Arc::new(LabSetup::new(world, vec![]).expect("the champion drives"))
+    Arc::new(lab_setup(world, vec![]).expect("the champion drives"))
 });
 
 const TICK: Duration = Duration::from_millis(20);
@@ -108,7 +108,7 @@ fn score(frame: &[u8]) -> (u32, f64) {
 fn undisturbed_it_is_the_evaluation() {
     let env = foveate_registry::make(&SETUP.world).expect("a world");
     for (seed, player) in [(1, 0), (7, 0), (7, 1)] {
-        let agent = SETUP.agents[player].file.agent().expect("an agent");
+        let agent = (SETUP.agents[player].make)().expect("an agent");
         let request = EvalRequest {
             env: &*env,
             agent: &*agent,
@@ -175,7 +175,9 @@ fn every_shift_shows_at_once_and_changes_the_drive() {
         if info.target == shift::Target::Picture
             && !["delay", "drop", "freeze"].iter().any(|n| info.name.contains(n))
         {
-            assert!(seen != before, "{} does not show", info.name);
+            let picture =
+                |frame: &[u8]| frame[after_picture(frame) - 96 * 96 * 3..after_picture(frame)].to_vec();
+            assert!(picture(&seen) != picture(&before), "{} does not show", info.name);
         }
         for page in [&mut plain, &mut shifted] {
             page.send(&json!({ "type": "set", "paused": false }));
@@ -209,8 +211,8 @@ fn fewer_patches_are_another_drive_and_all_of_them_the_same() {
     let with = |k: Value| {
         let mut page = Page::new();
         page.send(&json!({ "type": "set", "seed": 3, "runners": [{ "agent": 0, "k": k }] }));
-        let attention_at = 13 + 1 + 12 + 4 + 96 * 96 * 3;
         let frame = page.frame();
+        let attention_at = after_picture(&frame);
         let k = u16::from_le_bytes([frame[attention_at + 8], frame[attention_at + 9]]);
         (k, page.drive())
     };
@@ -283,7 +285,7 @@ fn a_hand_stays_on_the_wheel_of_its_own_world() {
 
 /// Of a frame of one runner in CarRacing: the patches that its controller gets, and the importance of all.
 fn attended(frame: &[u8]) -> (Vec<usize>, Vec<f32>) {
-    let at = 13 + 1 + 12 + 4 + 96 * 96 * 3;
+    let at = after_picture(frame);
     let numbers: Vec<usize> =
         frame[at..].chunks_exact(2).map(|b| usize::from(u16::from_le_bytes([b[0], b[1]]))).take(7).collect();
     assert_eq!(numbers[5..], [96, 96], "the picture that the grid was laid over");
@@ -294,10 +296,16 @@ fn attended(frame: &[u8]) -> (Vec<usize>, Vec<f32>) {
     (ids, importance.take(patches).collect())
 }
 
+/// Of a frame of one runner in CarRacing: where the picture of 96×96 pixels ends.
+fn after_picture(frame: &[u8]) -> usize {
+    let undisturbed = 13 + 1 + 12;
+    undisturbed + 1 + 4 * usize::from(frame[undisturbed]) + 4 + 96 * 96 * 3
+}
+
 /// Of a frame of one runner in CarRacing: the patches whose effect was measured, and how large it is.
 fn effects(frame: &[u8]) -> Vec<(usize, f32)> {
     let (selected, importance) = attended(frame);
-    let at = 13 + 1 + 12 + 4 + 96 * 96 * 3 + 14 + 2 * selected.len() + 4 * importance.len();
+    let at = after_picture(frame) + 14 + 2 * selected.len() + 4 * importance.len();
     let count = usize::from(u16::from_le_bytes([frame[at], frame[at + 1]]));
     let all = frame[at + 2..].chunks_exact(6).take(count);
     all.map(|b| {
@@ -333,8 +341,7 @@ fn patches_are_sent_by_rank_whatever_the_order_of_the_selection() {
         let config = json!({ "top_k": 6, "selection": selection });
         let params = initial_params("iap", &config, Init::Torch, Seed::root(3)).expect("an agent");
         let file = AgentFile::new("iap", &config, params).expect("the right count");
-        let setup =
-            Arc::new(LabSetup::new(SETUP.world.clone(), vec![(file, "mine".into())]).expect("it sees"));
+        let setup = Arc::new(lab_setup(SETUP.world.clone(), vec![(file, "mine".into())]).expect("it sees"));
         let mut page = Page::of(&setup);
         page.send(&json!({ "type": "set", "paused": true }));
         let (selected, importance) = attended(&page.frame());
@@ -355,8 +362,7 @@ fn every_controller_can_be_told_about_fewer_patches() {
             json!({ "patch": 4, "stride": 4, "top_k": 6, "values": values, "controller": controller });
         let params = initial_params("iap", &config, Init::Torch, Seed::root(3)).expect("an agent");
         let file = AgentFile::new("iap", &config, params).expect("the right count");
-        let setup =
-            Arc::new(LabSetup::new(SETUP.world.clone(), vec![(file, "mine".into())]).expect("it sees"));
+        let setup = Arc::new(lab_setup(SETUP.world.clone(), vec![(file, "mine".into())]).expect("it sees"));
         assert_eq!(setup.agents[0].patches, Some(6));
         let action = |k: Value| {
             let mut page = Page::of(&setup);
@@ -458,6 +464,8 @@ fn parts_of(frame: &[u8]) -> (Sensors, &[u8]) {
     let u32_at = |at: usize| u32::from_le_bytes(frame[at..at + 4].try_into().expect("four"));
     let u16_at = |at: usize| usize::from(u16::from_le_bytes([frame[at], frame[at + 1]]));
     let mut at = 1 + 4 + 8;
+    // The action, and what it would be without interventions.
+    at += 1 + 4 * usize::from(frame[at]);
     at += 1 + 4 * usize::from(frame[at]);
     at += 4 + 3 * u16_at(at) * u16_at(at + 2);
     let (patches, told) = (u16_at(at) * u16_at(at + 2), u16_at(at + 8));
@@ -507,7 +515,7 @@ fn cart_pole() -> Arc<LabSetup> {
         (AgentFile::new(name, &settings, params).expect("an agent"), name.to_owned())
     };
     let agents = vec![file("attention-neuron"), file("controller")];
-    Arc::new(LabSetup::new(world, agents).expect("numbers are shown, too"))
+    Arc::new(lab_setup(world, agents).expect("numbers are shown, too"))
 }
 
 #[test]
@@ -552,11 +560,12 @@ fn a_grid_world_shows_where_its_cells_attend_to() {
         (AgentFile::new(name, &settings, params).expect("an agent"), name.to_owned())
     };
     let agents = vec![file("relational"), file("random-actions")];
-    let setup = Arc::new(LabSetup::new(world, agents).expect("cells are shown, too"));
+    let setup = Arc::new(lab_setup(world, agents).expect("cells are shown, too"));
     let mut page = Page::of(&setup);
     page.send(&json!({ "type": "set", "paused": true, "seed": 1 }));
     let seen = |frame: &[u8]| {
-        let at = 1 + 4 + 8 + 1 + 4 * usize::from(frame[13]);
+        // Nobody intervenes: no second action follows.
+        let at = 1 + 4 + 8 + 1 + 4 * usize::from(frame[13]) + 1;
         let side = |at: usize| usize::from(u16::from_le_bytes([frame[at], frame[at + 1]]));
         let size = [side(at), side(at + 2)];
         (size, frame[at + 4..][..3 * size[0] * size[1]].to_vec())
@@ -725,8 +734,7 @@ fn a_world_in_another_process_is_driven_as_in_an_evaluation() {
         .expect("it exists");
     let params = initial_params("attention-agent", &settings, Init::Torch, Seed::root(3)).expect("numbers");
     let file = AgentFile::new("attention-agent", &settings, params).expect("an agent");
-    let setup =
-        Arc::new(LabSetup::new(world.clone(), vec![(file, "mine".into())]).expect("it can be driven"));
+    let setup = Arc::new(lab_setup(world.clone(), vec![(file, "mine".into())]).expect("it can be driven"));
     assert_eq!(setup.agents.len(), 2, "mine, and one that never learnt");
 
     let mut page = Page::of(&setup);
@@ -739,7 +747,7 @@ fn a_world_in_another_process_is_driven_as_in_an_evaluation() {
     }
     let env = worlds::make(world).expect("a world");
     for (at, (steps, score, over)) in page.session.scores().into_iter().enumerate() {
-        let agent = setup.agents[at].file.agent().expect("an agent");
+        let agent = (setup.agents[at].make)().expect("an agent");
         let request = EvalRequest {
             env: &*env,
             agent: &*agent,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use foveate_core::{ActMode, Seed};
 use foveate_envs::registry::EnvRequest;
-use foveate_lab::{Lab, LabRequest, LabSetup, MAX_SESSIONS, Token};
+use foveate_lab::{Lab, LabRequest, MAX_SESSIONS, Token, lab_setup};
 use foveate_run::champion::champion;
 use foveate_run::evaluate::{EvalRequest, Labels, Seeds, run};
 use foveate_run::workers::Stop;
@@ -35,7 +35,7 @@ impl Served {
     }
 
     fn at(host: Ipv4Addr) -> Option<Self> {
-        let setup = LabSetup::new(world(), vec![]).expect("the champion drives");
+        let setup = lab_setup(world(), vec![]).expect("the champion drives");
         let request = LabRequest { setup, host: IpAddr::V4(host), port: 0, token: Token::Text(TOKEN.into()) };
         let lab = Lab::open(request).ok()?;
         let url = lab.url();
@@ -383,7 +383,7 @@ fn a_head_that_comes_in_drops_has_its_time_and_no_more() {
 
 #[test]
 fn a_token_is_needed_on_this_machine_too() {
-    let setup = LabSetup::new(world(), vec![]).expect("the champion drives");
+    let setup = lab_setup(world(), vec![]).expect("the champion drives");
     let host = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let lab = Lab::open(LabRequest { setup, host, port: 0, token: Token::Auto }).expect("a free port");
     let token = lab.url().split_once("/?token=").map(|(_, token)| token.to_owned()).expect("a token");

@@ -129,11 +129,10 @@ pub fn make(request: &EnvRequest) -> Result<Box<dyn Env>, WorldError> {
 /// A name for each number or choice of the actions of the world with this spec: the world's own names, if it has as many, or
 /// else numbered ones.
 pub fn action_names(spec: &EnvSpec) -> Vec<String> {
-    let own = WORLDS.get(&spec.id).map_or([&[][..]; 2], |world| {
-        if spec.action.is_discrete() { [world.choices, world.actions] } else { [world.actions; 2] }
-    });
-    let fitting = own.into_iter().find(|names| names.len() == spec.action.len());
-    spec.action.names(fitting.unwrap_or_default())
+    match WORLDS.get(&spec.id) {
+        Some(world) => world.action_names(spec),
+        None => spec.action.names(&[]),
+    }
 }
 
 /// The scores by which returns in the world that `request` describes are normalised. `None` where there are none, and where

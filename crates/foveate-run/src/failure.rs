@@ -9,14 +9,14 @@ use std::path::Path;
 
 use foveate_core::episode::{ActionRecorder, Episode, EpisodeRules};
 use foveate_core::{
-    ActMode, Agent, DemonstrationPlan, Env, EvaluateError, FailedJob, Purpose, Record, RolloutJob,
+    ActMode, Agent, DemonstrationPlan, Env, EvaluateError, FailedJob, Purpose, Record, RolloutJob, one_line,
     run_episode, set_weights,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::hex;
 use crate::config::{AgentSection, EnvSection};
-use crate::error::{RunError, one_line};
+use crate::error::RunError;
 use crate::folder::FolderHandle;
 use crate::input;
 use crate::replay;

@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use foveate_agents::stored_agent::check_params;
 use foveate_agents::{AGENTS, AgentDescriptor, Layout, Sees, registry};
 use foveate_core::hint::Setting;
 use foveate_core::{PolicyError, Tensor, TensorData, TensorShape};
@@ -14,7 +15,7 @@ use foveate_registry::WORLDS;
 use serde_json::Value;
 
 use crate::error::RunError;
-use crate::weights::{AgentFile, check_params};
+use crate::weights::AgentFile;
 use crate::worlds;
 use crate::{npy, npz};
 

@@ -53,7 +53,8 @@ pub mod weights;
 pub mod workers;
 pub mod worlds;
 
-pub use error::{RunError, one_line};
+pub use error::RunError;
+pub use foveate_core::one_line;
 
 /// The build: two programs with the same build give the same results. A hash of the sources, see `build.rs`.
 pub const BUILD: &str = env!("FOVEATE_BUILD");

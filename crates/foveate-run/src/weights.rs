@@ -4,12 +4,11 @@
 //! configuration, a checksum, and notes on the origin of the weights. Nothing else is needed to run the
 //! agent.
 
-pub(crate) mod error;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use foveate_agents::registry;
+use foveate_agents::stored_agent::{FORMAT, KEYS, StoredAgent, check_params};
 use foveate_core::hint::Setting;
 use foveate_core::{Agent, PolicyError, Tensor, TensorData, TensorShape};
 use foveate_envs::registry::EnvRequest;
@@ -24,14 +23,10 @@ use crate::folder::FolderHandle;
 use crate::image_threads::image_threads;
 use crate::replay::sha256_hex;
 use crate::suggest;
-use crate::tensors::{MAX_FILE, TensorFile, TensorsError};
+use crate::tensors::{self, MAX_FILE, TensorFile, TensorsError};
 use crate::trust::FileWorld;
-pub use error::WeightsError;
+pub use foveate_agents::stored_agent::WeightsError;
 
-/// Identifies the file format and its version.
-const FORMAT: &str = "foveate-agent-1";
-/// The metadata keys of the format; all others are notes.
-const KEYS: [&str; 4] = ["format", "agent", "config", "sha256"];
 /// The note with the world that the weights were trained for.
 const WORLD: &str = "world";
 
@@ -184,7 +179,7 @@ impl AgentFile {
     /// # Errors
     /// When it cannot be read, for any [`crate::tensors::TensorsError`], and for any [`WeightsError`].
     pub fn load(path: &Path) -> Result<Self, RunError> {
-        Self::from_tensors(TensorFile::read(path)?)
+        Self::from_tensors(tensors::read(path)?)
             .map_err(|source| RunError::Weights { path: path.to_path_buf(), source })
     }
 
@@ -206,68 +201,9 @@ impl AgentFile {
     /// # Errors
     /// Any [`WeightsError`].
     pub fn from_tensors(file: TensorFile) -> Result<Self, WeightsError> {
-        let TensorFile { metadata: mut about, mut tensors } = file;
-        match about.get("format").map(String::as_str) {
-            Some(FORMAT) => {}
-            Some(other) => return Err(WeightsError::Foreign { found: format!("format {other:?}") }),
-            None => return Err(WeightsError::Foreign { found: "no format in its metadata".into() }),
-        }
-        let mut take = |key| about.remove(key).ok_or(WeightsError::MissingKey { key });
-        let [_format, agent, config, sha256] = KEYS.map(&mut take);
-        let (agent, sha256) = (agent?, sha256?);
-        let config: Value = serde_json::from_str(&config?)
-            .map_err(|error| WeightsError::Config { why: error.to_string() })?;
-        let config = registry::full_config(&agent, &config).map_err(WeightsError::Agent)?;
-        let shapes = registry::tensors(&agent, &config).map_err(WeightsError::Agent)?;
-
-        // All tensors and shapes are checked before memory is allocated for them.
-        let mut params = vec![];
-        for TensorShape { name, shape } in &shapes {
-            let Some(at) = tensors.iter().position(|t| t.0 == *name) else {
-                return Err(WeightsError::MissingTensor { name: name.clone() });
-            };
-            let (_, tensor) = tensors.swap_remove(at);
-            match tensor.data() {
-                TensorData::F32(numbers) if tensor.shape() == shape => params.extend(numbers),
-                other => {
-                    return Err(WeightsError::Shape {
-                        name: name.clone(),
-                        wanted: format!("F32 {shape:?}"),
-                        given: format!("{} {:?}", other.dtype(), tensor.shape()),
-                    });
-                }
-            }
-        }
-        if let Some((name, _)) = tensors.first() {
-            return Err(WeightsError::ForeignTensor { name: name.clone() });
-        }
-        check_params(&shapes, &params).map_err(WeightsError::Agent)?;
-        let file = AgentFile { agent, config, tensors: shapes, params, about, image_threads: 1 };
-        if file.sha256() == sha256 { Ok(file) } else { Err(WeightsError::Checksum) }
+        let StoredAgent { agent, config, tensors, params, about } = StoredAgent::from_tensors(file)?;
+        Ok(AgentFile { agent, config, tensors, params, about, image_threads: 1 })
     }
-}
-
-/// Checks the number of parameters and that all are finite.
-///
-/// # Errors
-/// [`PolicyError::ParamCount`] with the count per tensor, [`PolicyError::ParamNotFinite`] with index and
-/// tensor.
-pub(crate) fn check_params(tensors: &[TensorShape], params: &[f32]) -> Result<(), PolicyError> {
-    let wanted = tensors.iter().map(TensorShape::len).sum();
-    if params.len() != wanted {
-        let counts: Vec<String> = tensors.iter().map(|t| format!("{} {}", t.name, t.len())).collect();
-        return Err(PolicyError::ParamCount { wanted, given: params.len(), tensors: counts.join(", ") });
-    }
-    if let Some(index) = params.iter().position(|x| !x.is_finite()) {
-        let mut end = 0;
-        let tensor = tensors.iter().find(|t| {
-            end += t.len();
-            index < end
-        });
-        let tensor = tensor.map_or_else(String::new, |t| t.name.clone());
-        return Err(PolicyError::ParamNotFinite { index, tensor, value: params[index] });
-    }
-    Ok(())
 }
 
 /// Returns whether `path` is a file, or the folder of a run. A folder with neither a configuration nor weights is not one.

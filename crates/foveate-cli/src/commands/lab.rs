@@ -5,8 +5,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use clap::Args;
-use foveate::lab::{Lab as LabServer, LabRequest, LabSetup, MAX_SESSIONS, Token};
+use foveate::lab::{Lab as LabServer, LabRequest, MAX_SESSIONS, Token, exported_page, lab_setup};
 use foveate::run::browser;
+use foveate::run::folder::FolderHandle;
 use foveate::run::interrupt::stop_on_ctrl_c;
 use foveate::run::weights::load_named;
 use foveate::{LoadedAgent, WorldSpec};
@@ -26,7 +27,8 @@ Examples:
   foveate lab runs/car-racing
   foveate lab runs/car-racing attention_agent_carracing.safetensors --picture classic
   foveate lab --port 8080 --no-open
-  foveate lab --host 0.0.0.0 --port 8080")]
+  foveate lab --host 0.0.0.0 --port 8080
+  foveate lab --export site")]
 pub(crate) struct Lab {
     #[command(flatten)]
     weights: WeightsArg,
@@ -45,19 +47,30 @@ pub(crate) struct Lab {
     /// Do not open a browser
     #[arg(long)]
     no_open: bool,
+    /// Write the page as one file, FOLDER/index.html, and serve nothing: the bundled agents act in the browser itself
+    #[arg(long, value_name = "FOLDER", exclusive = true)]
+    export: Option<PathBuf>,
     #[command(flatten)]
     world: WorldSpec,
 }
 
 impl Lab {
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        if let Some(folder) = &self.export {
+            FolderHandle::open_or_create(folder)?.write("index.html", exported_page())?;
+            let file = folder.join("index.html");
+            return Ok(out::say(&format!(
+                "{}; open it in a browser, from a disk or any server",
+                file.display()
+            ))?);
+        }
         let LoadedAgent { file, source, world } = self.weights.load(&self.world)?;
         let mut named = vec![(file, source)];
         if let Some(path) = &self.other {
             named.push(load_named(path)?);
         }
         let token = if self.token == "auto" { Token::Auto } else { Token::Text(self.token) };
-        let setup = LabSetup::new(world, named)?;
+        let setup = lab_setup(world, named)?;
         let lab = LabServer::open(LabRequest { setup, host: self.host, port: self.port, token })?;
         let stop = stop_on_ctrl_c()?;
         out::say(&format!("{}\nup to {MAX_SESSIONS} pages at once; Ctrl-C closes the lab", lab.url()))?;

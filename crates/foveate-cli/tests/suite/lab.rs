@@ -201,6 +201,49 @@ fn the_original_order_of_shuffled_sensors_in_chromium() {
 }
 
 #[test]
+fn the_page_without_a_server_plays_the_episode_of_the_command() {
+    let Some(program) = chromium() else { return };
+    let dir = Dir::new();
+    let said = dir.ok(&["lab", "--export", "site"]);
+    assert!(said.contains("index.html; open it in a browser"), "{said}");
+    assert!(dir.read("site/index.html").len() < 5_000_000, "it is small");
+    let evaluated = dir.json(&["eval", "--seeds", "3..4", "--json"]);
+    let score = evaluated["returns"][0].as_f64().expect("a number");
+
+    let mut browser = Browser::start(&program);
+    let page = format!("file://{}", dir.path("site/index.html").display());
+    let tab = browser.open(&format!("{page}#seed=3&speed=max&auto=off&effects=off"), (1366, 820, false));
+    browser.until(&tab, &format!("{DRIVEN} === 1"));
+    let played = browser.eval(&tab, "document.querySelector('#past td:last-child').textContent");
+    assert_eq!(played, format!("{score:.1}"));
+
+    // An intervention, and its effect.
+    browser.eval(&tab, "document.querySelector('[value=\"1\"][name=speed]').click()");
+    browser.key(&tab, "r", false);
+    browser.key(&tab, "o", false);
+    browser.drag(&tab, ".seen .frame", [0.5, 0.5], [0.6, 0.65]);
+    let effect = "document.querySelector('.effect').textContent";
+    browser.until(&tab, &format!("/^effect \\d+ % of the range; [1-9]\\d* % on average/.test({effect})"));
+
+    // Sensors in any order.
+    let open = "(() => { const s = document.getElementById('scene'); s.value = 'cartpole'; s.dispatchEvent(new Event('change')); })()";
+    browser.eval(&tab, open);
+    browser.until(&tab, "document.body.dataset.sees === 'numbers'");
+    browser.until(&tab, &format!("{STEPS} > 20 && /; 0 % on average/.test({effect})"));
+
+    // A file that is no weight file is refused in words, and the scene goes on.
+    let choose = "(() => { const all = new DataTransfer(); all.items.add(new File(['{'], 'mine.safetensors')); \
+                  const chosen = document.getElementById('weights'); chosen.files = all.files; \
+                  chosen.dispatchEvent(new Event('change')); })()";
+    browser.eval(&tab, choose);
+    browser.until(
+        &tab,
+        "document.getElementById('toast').textContent.startsWith('mine.safetensors: this is not')",
+    );
+    assert_eq!(browser.errors, Vec::<String>::new(), "the console is empty");
+}
+
+#[test]
 fn what_cannot_be_served_is_said() {
     let dir = Dir::new();
     check_fails(&dir, &["lab", "none.safetensors"], &["none.safetensors", "check the path"]);

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use crate::common::{Dir, SHORT, check_fails, check_same, digits};
-use foveate::run::tensors::TensorFile;
+use foveate::run::tensors;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -242,7 +242,7 @@ fn another_version_is_refused_or_recorded() {
     let written_by = |key: &str, value: Option<&str>| {
         for entry in fs::read_dir(dir.path("runs/run/checkpoints")).expect("there") {
             let path = entry.expect("an entry").path();
-            let mut file = TensorFile::read(&path).expect("a checkpoint");
+            let mut file = tensors::read(&path).expect("a checkpoint");
             match value {
                 Some(value) => drop(file.metadata.insert(key.into(), value.into())),
                 None => drop(file.metadata.remove(key).expect("it is there")),

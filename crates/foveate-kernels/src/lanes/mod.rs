@@ -7,6 +7,7 @@
 
 #[cfg(target_arch = "aarch64")]
 mod neon;
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 mod pair;
 mod portable;
 mod sin_cos;

@@ -10,7 +10,7 @@ use std::path::Path;
 use foveate_core::{ImageBuf, Rng, Seed};
 use foveate_envs::registry::EnvRequest;
 use foveate_film::encode_png;
-use foveate_run::error::one_line;
+use foveate_run::one_line;
 use foveate_run::worlds;
 use foveate_toy::needs::worlds_python;
 use sha2::{Digest, Sha256};

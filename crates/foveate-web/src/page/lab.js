@@ -10,6 +10,7 @@ let settings = null;
 let hello = null;
 let send = () => {};
 let scores = new Map();
+let latest = null;
 
 const request = (change) => send({ type: "set", ...change });
 const panel = new Panel(request, (command) => send(command));
@@ -22,15 +23,15 @@ function onMessage(message) {
   if (message.type === "hello") {
     hello = message;
     panel.build(hello);
+    showScenes();
     document.body.dataset.sees = hello.sees;
     settings = hello.settings;
-    wheel.action = driving(hello.actions);
+    wheel.give();
+    wheel.action = hello.choices ? null : driving(hello.actions);
     $("wheel").hidden = !wheel.action;
     build();
     show(settings);
-    const asked = readLink();
-    if (Object.keys(asked).length) request(asked);
-    addEventListener("hashchange", () => location.hash !== written && request(readLink()));
+    follow();
   } else if (message.type === "state") {
     const before = JSON.stringify(settings.runners.map((runner) => runner.agent));
     const { paused } = settings;
@@ -52,9 +53,44 @@ function onMessage(message) {
   }
 }
 
+/** Does what the link asks for: first its scene, whose greeting leads here again. */
+function follow() {
+  const scene = linkParts().scene ?? hello.scene;
+  if (scene !== hello.scene && hello.scenes.some(({ name }) => name === scene)) return send({ type: "open", scene });
+  const asked = readLink();
+  if (Object.keys(asked).length) request(asked);
+}
+
+addEventListener("hashchange", () => hello && location.hash !== written && follow());
+
+/** The scenes of a page without a server. */
+function showScenes() {
+  $("scene").replaceChildren(...hello.scenes.map(({ name, label }) => new Option(label, name, false, name === hello.scene)));
+}
+
+/** Leaves everything that the link holds: it is of another scene. */
+function forget() {
+  history.replaceState(null, "", location.pathname + location.search);
+}
+
+$("scene").onchange = () => {
+  forget();
+  send({ type: "open", scene: $("scene").value });
+};
+$("open").onclick = () => $("weights").click();
+$("weights").onchange = async () => {
+  const [file] = $("weights").files;
+  if (!file) return;
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  $("weights").value = "";
+  forget();
+  send({ type: "weights", name: file.name, bytes });
+};
+
 function build() {
   display.build(settings.runners.map((runner) => hello.agents[runner.agent].name), hello);
   covers.attach(display.runners);
+  latest = null;
   scores = new Map();
   past();
 }
@@ -107,7 +143,7 @@ let written = "";
 
 function writeLink() {
   const { seed, picture, variants, shifts, runners, speed, auto, effects } = settings;
-  const parts = { seed, picture };
+  const parts = hello.scene ? { scene: hello.scene, seed, picture } : { seed, picture };
   if (variants.length) parts.variants = variants.join("+");
   if (shifts.length) parts.shifts = shifts.join("+");
   parts.agents = runners.map((runner) => (runner.k ? `${runner.agent}:${runner.k}` : runner.agent)).join(",");
@@ -120,8 +156,8 @@ function writeLink() {
   if (location.hash !== written) history.replaceState(null, "", `${location.pathname}${location.search}${written}`);
 }
 
-function readLink() {
-  const parts = Object.fromEntries(location.hash.slice(1).split("&").filter((part) => part.includes("=")).map((part) => {
+function linkParts() {
+  return Object.fromEntries(location.hash.slice(1).split("&").filter((part) => part.includes("=")).map((part) => {
     const at = part.indexOf("=");
     try {
       return [part.slice(0, at), decodeURIComponent(part.slice(at + 1))];
@@ -129,6 +165,10 @@ function readLink() {
       return ["", ""];
     }
   }));
+}
+
+function readLink() {
+  const parts = linkParts();
   const change = {};
   const list = (text) => text.split("+").filter(Boolean);
   if (/^\d+$/.test(parts.seed ?? "")) change.seed = Number(parts.seed);
@@ -296,7 +336,6 @@ function setTheme(theme, keep = true) {
 
 // ── frames ──
 
-let latest = null;
 const drawn = [];
 
 function frame(now) {

@@ -13,6 +13,7 @@
 //! | u8 | flags: 1 over, 2 terminated, 4 truncated, 8 a person drives, 16 broken |
 //! | u32, f64 | steps, score |
 //! | u8, f32 × n | the action |
+//! | u8, f32 × n | what it would be without interventions, by the agent that saw the world unchanged since they began; n = 0 while there are none |
 //! | u16, u16, u8 × 3·w·h | what the agent sees, in grid worlds where cells attend to: width, height, RGB |
 //! | u16 × 7 | the grid: columns, rows, patch, stride, patches told to the controller, width and height of the picture that it was laid over; zeros without attention to places |
 //! | u16 × k | these patches, most important first; none of soft attention |
@@ -33,7 +34,7 @@ use crate::runner::{KeptDecision, Present, Runner};
 /// First byte of a frame.
 const FRAME: u8 = 1;
 /// First byte of a film.
-pub(super) const FILM: u8 = 2;
+pub const FILM: u8 = 2;
 
 /// Most numbers in a frame.
 const MOST_NUMBERS: usize = 512;
@@ -63,9 +64,11 @@ pub(super) fn runner(out: &mut Vec<u8>, runner: &mut Runner, view: &[u8]) {
     let nothing = KeptDecision::default();
     let decided = now.decided.unwrap_or(&nothing);
     let action = now.manual.unwrap_or(&decided.action);
-    out.push(action.len().min(255) as u8);
-    for &x in action.iter().take(255) {
-        out.extend((x as f32).to_le_bytes());
+    for numbers in [action, &decided.undisturbed] {
+        out.push(numbers.len().min(255) as u8);
+        for &x in numbers.iter().take(255) {
+            out.extend((x as f32).to_le_bytes());
+        }
     }
     let patch = seen(out, &now, decided);
     attention(out, decided);

@@ -10,8 +10,7 @@ use foveate_explain::study::{EffectMeter, PlacedAttention};
 use foveate_explain::{OriginalOrder, node_maps_picture};
 use foveate_film::PictureKind;
 
-use crate::setup::LabAgent;
-use foveate_run::RunError;
+use crate::setup::{LabAgent, SessionError};
 
 /// The episode that values for effects are taken from: one that automatic seeds do not reach soon.
 const METER_SEED: u64 = 1_000_003;
@@ -29,6 +28,10 @@ pub(super) struct Runner {
     /// Agent and context before the decision on the current observation, if they were kept.
     before: Option<(Box<dyn Agent>, ActContext)>,
     decided: Option<KeptDecision>,
+    /// The agent as it would be without interventions; `None` while there are none.
+    undisturbed: Option<Undisturbed>,
+    /// True if the controller is told about fewer patches than it was trained with.
+    is_limited: bool,
     /// The action that the user holds; `None` when the agent drives.
     manual: Option<Vec<f64>>,
     /// True if effects are wanted …
@@ -42,10 +45,21 @@ pub(super) struct Runner {
     pub(super) broken: Option<String>,
 }
 
+/// A clone of the agent, made when the first intervention began: it sees every observation as the world shows it, with a memory of
+/// its own, and never drives. How its action differs is the effect of the interventions on the decision.
+struct Undisturbed {
+    agent: Box<dyn Agent>,
+    context: ActContext,
+    /// Agent and context before the decision on the current observation.
+    before: Option<(Box<dyn Agent>, ActContext)>,
+}
+
 /// The agent's decision on the current observation.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KeptDecision {
     pub(super) action: Vec<f64>,
+    /// What the action would be without interventions; empty while there are none.
+    pub(super) undisturbed: Vec<f64>,
     /// The places that it can attend to; `None` without attention, or when that is to things with names.
     pub(super) grid: Option<PatchGrid>,
     /// Names of the things that it can attend to, where these have no places.
@@ -141,12 +155,14 @@ impl Runner {
         k: usize,
         plan: &Plan,
         seed: u64,
-    ) -> Result<Self, RunError> {
+    ) -> Result<Self, SessionError> {
         let mut runner = Runner {
             env: Shifted::new(world.boxed_clone(), plan)?,
-            agent: agent.file.agent()?,
+            agent: (agent.make)()?,
             before: None,
             decided: None,
+            undisturbed: None,
+            is_limited: false,
             manual: None,
             measures: false,
             meter: None,
@@ -163,7 +179,7 @@ impl Runner {
     pub(super) fn restart(&mut self, seed: u64) {
         self.episode = Episode::of_seed(seed, EpisodeRules::WHOLE);
         self.episode.reset(&mut self.env, &mut *self.agent);
-        (self.before, self.decided) = (None, None);
+        (self.before, self.decided, self.undisturbed) = (None, None, None);
         (self.end, self.broken) = (None, None);
     }
 
@@ -182,11 +198,13 @@ impl Runner {
         self.end.is_some() || self.broken.is_some()
     }
 
-    /// Changes the shifts of picture and controls, from the current observation on.
-    pub(super) fn shift(&mut self, plan: &Plan) -> Result<(), EnvError> {
+    /// Changes the shifts of picture and controls, from the current observation on; whether the world then shows another number of
+    /// sensors.
+    pub(super) fn shift(&mut self, plan: &Plan) -> Result<bool, EnvError> {
+        let before = self.env.spec().observation.numbers();
         self.env.set_plan(plan)?;
         self.look_again();
-        Ok(())
+        Ok(self.env.spec().observation.numbers() != before)
     }
 
     /// Draws a new order of the sensors from the current observation on; whether a shift can.
@@ -200,14 +218,13 @@ impl Runner {
 
     /// Tells the controller about the first `k` patches only, see [`Agent::limit_patches`]; does nothing for an agent that
     /// cannot be shown fewer.
-    pub(super) fn show_patches(&mut self, k: usize) -> Result<(), RunError> {
-        if self.agent.patches().is_none() {
-            return Ok(());
-        }
+    pub(super) fn show_patches(&mut self, k: usize) -> Result<(), SessionError> {
+        let Some(most) = self.agent.patches() else { return Ok(()) };
         // The agent from before the last look has to forget the same.
         for agent in self.before.iter_mut().map(|(agent, _)| agent).chain([&mut self.agent]) {
             agent.limit_patches(k)?;
         }
+        self.is_limited = k < most;
         self.look_again();
         Ok(())
     }
@@ -297,12 +314,16 @@ impl Runner {
             }
         }
         self.before = keep.then(|| (self.agent.boxed_clone(), self.episode.context().clone()));
+        let undisturbed = self.decide_undisturbed(keep);
         match self.agent.act(self.env.observation(), self.episode.context()) {
             Ok(decision) => {
                 let placed = self.meter.as_ref().zip(decision.attention.as_ref());
                 let placed = placed.and_then(|(meter, attention)| meter.placed(attention, &effects));
-                let mut decided =
-                    KeptDecision { effects, ..KeptDecision::new(decision.action, decision.attention) };
+                let mut decided = KeptDecision {
+                    undisturbed,
+                    effects,
+                    ..KeptDecision::new(decision.action, decision.attention)
+                };
                 // Cells are shown where their contents come from.
                 if let Some(PlacedAttention { grid, weights, effects }) = placed {
                     decided = KeptDecision { grid: Some(grid), importance: weights, effects, ..decided };
@@ -313,6 +334,27 @@ impl Runner {
         }
     }
 
+    /// What the agent would do without interventions; empty while there are none.
+    fn decide_undisturbed(&mut self, keep: bool) -> Vec<f64> {
+        if self.env.plan().is_empty() && !self.is_limited {
+            self.undisturbed = None;
+            return vec![];
+        }
+        let now = self.episode.context().clone();
+        if self.undisturbed.is_none() {
+            let mut agent = self.agent.boxed_clone();
+            if self.is_limited && agent.limit_patches(usize::MAX).is_err() {
+                return vec![];
+            }
+            self.undisturbed = Some(Undisturbed { agent, context: now.clone(), before: None });
+        }
+        let Some(Undisturbed { agent, context, before }) = &mut self.undisturbed else { return vec![] };
+        *before = keep.then(|| (agent.boxed_clone(), context.clone()));
+        (context.reward, context.choice) = (now.reward, now.choice);
+        let decision = agent.act(self.env.unshifted(), context);
+        decision.map_or_else(|_| vec![], |decision| decision.action.to_vec())
+    }
+
     /// Undoes the decision on the current observation, if the agent before it was kept; otherwise the change shows from the
     /// next observation on.
     fn look_again(&mut self) {
@@ -320,6 +362,11 @@ impl Runner {
             self.agent = agent;
             *self.episode.context() = context;
             self.decided = None;
+            if let Some(undisturbed) = &mut self.undisturbed
+                && let Some((agent, context)) = undisturbed.before.take()
+            {
+                (undisturbed.agent, undisturbed.context) = (agent, context);
+            }
         }
     }
 

@@ -13,7 +13,7 @@ const HEAD: usize = 4;
 const STRIDE: usize = 8;
 
 /// `image` as runs.
-pub(super) fn pack(image: Image<'_>) -> Vec<u8> {
+pub fn pack(image: Image<'_>) -> Vec<u8> {
     let rgb = image.rgb();
     let mut out = Vec::with_capacity(rgb.len() / 16 + HEAD);
     out.extend((image.width() as u16).to_le_bytes());
@@ -42,7 +42,7 @@ pub(super) fn pack(image: Image<'_>) -> Vec<u8> {
 }
 
 /// The picture of what [`pack`] made; `None` for anything else, of nothing too.
-pub(super) fn unpack(packed: &[u8]) -> Option<ImageBuf> {
+pub fn unpack(packed: &[u8]) -> Option<ImageBuf> {
     let (head, run_length) = packed.split_at_checked(HEAD)?;
     let width = usize::from(u16::from_le_bytes([head[0], head[1]]));
     let height = usize::from(u16::from_le_bytes([head[2], head[3]]));

@@ -3,7 +3,7 @@
 use foveate_core::PolicyError;
 use foveate_core::hint::Task;
 
-/// The errors of a broken or unsupported weight file, beyond those of its [container](crate::tensors).
+/// The errors of a broken or unsupported weight file, beyond those of its [container](foveate_core::tensor_file).
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WeightsError {

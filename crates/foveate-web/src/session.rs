@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use foveate_core::{Env, ImageBuf, ObservationSpace};
+use foveate_core::{Env, ImageBuf, ObservationSpace, one_line};
 use foveate_envs::registry::EnvRequest;
 use foveate_envs::shift::{self, KnobKind, Plan, Shift};
 use foveate_explain::{attended_picture, attention_marks, effect_marks, overlay, sensor_names};
 use foveate_film::{Dial, Mark, PictureKind};
-use foveate_registry::{WORLDS, action_names};
 use serde_json::{Value, json};
 
 use crate::frame;
@@ -17,8 +16,7 @@ use crate::protocol::{self, Command, RunnerSettings, Settings, SettingsChange};
 use crate::recording::{FilmJob, RecordedFrame, RecordedNumbers, Recording};
 use crate::run_length;
 use crate::runner::{KeptDecision, Present, Runner};
-use crate::setup::LabSetup;
-use foveate_run::{RunError, one_line, worlds};
+use crate::setup::{LabSetup, SessionError};
 
 /// Most frames sent and not yet drawn by the page.
 const IN_FLIGHT: u32 = 3;
@@ -62,7 +60,7 @@ impl Session {
     ///
     /// # Errors
     /// When the world or the agent cannot be made.
-    pub fn new(setup: Arc<LabSetup>) -> Result<Self, RunError> {
+    pub fn new(setup: Arc<LabSetup>) -> Result<Self, SessionError> {
         let settings = Settings {
             seed: 1,
             picture: setup.picture(),
@@ -82,7 +80,7 @@ impl Session {
             runner.measure_effects(settings.effects.then_some(&*world));
         }
         let (width, height) = FIRST_VIEW;
-        let sensors = WORLDS.get(&setup.world.id).map_or(&[][..], |world| world.sensors);
+        let sensors = setup.descriptor.map_or(&[][..], |world| world.sensors);
         let mut session = Session {
             sensors: sensors.iter().map(ToString::to_string).collect(),
             plan,
@@ -110,6 +108,11 @@ impl Session {
     /// The settings as they are.
     pub const fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// The world and the agents.
+    pub fn setup(&self) -> &LabSetup {
+        &self.setup
     }
 
     /// Steps and score of every runner, and whether its episode is over.
@@ -205,7 +208,7 @@ impl Session {
     }
 
     /// Applies a change of settings, all of it or nothing.
-    fn set(&mut self, change: SettingsChange) -> Result<(), RunError> {
+    fn set(&mut self, change: SettingsChange) -> Result<(), SessionError> {
         let SettingsChange { seed, picture, variants, shifts, runners, speed, paused, auto, effects } =
             change;
         let old = self.settings.clone();
@@ -223,7 +226,7 @@ impl Session {
         for choice in &mut new.runners {
             let Some(agent) = self.setup.agents.get(choice.agent) else {
                 let why = format!("no agent {}; there are {}", choice.agent, self.setup.agents.len());
-                return Err(RunError::BadRequest { why });
+                return Err(SessionError::BadRequest { why });
             };
             let why = match (choice.k, agent.patches) {
                 (Some(_), None) => format!("{} selects no patches; leave out k", agent.name),
@@ -232,9 +235,11 @@ impl Session {
                 }
                 _ => continue,
             };
-            return Err(RunError::BadRequest { why });
+            return Err(SessionError::BadRequest { why });
         }
         let plan = self.setup.plan(&new.shifts)?;
+        // Whether there are more or fewer sensors, with which an agent begins an episode.
+        let mut fewer = false;
         let other_world = (&new.picture, &new.variants) != (&old.picture, &old.variants);
         let other_runners = new.runners.len() != old.runners.len()
             || new.runners.iter().zip(&old.runners).any(|(new, old)| new.agent != old.agent);
@@ -251,7 +256,7 @@ impl Session {
         } else {
             if plan != self.plan {
                 for runner in &mut self.runners {
-                    runner.shift(&plan)?;
+                    fewer |= runner.shift(&plan)?;
                 }
             }
             for (runner, (new, old)) in self.runners.iter_mut().zip(new.runners.iter().zip(&old.runners)) {
@@ -266,14 +271,17 @@ impl Session {
         self.plan = plan;
         self.settings = new;
         self.changed = true;
-        if seed.is_some() {
+        if seed.is_some() || fewer {
             self.restart();
+        }
+        if fewer {
+            self.send_note("another number of sensors: the episode begins again");
         }
         Ok(())
     }
 
     /// Draws a new order of the sensors in all runners, which drive on.
-    fn shuffle(&mut self) -> Result<(), RunError> {
+    fn shuffle(&mut self) -> Result<(), SessionError> {
         let mut any = false;
         for runner in &mut self.runners {
             any |= runner.shuffle_now();
@@ -399,7 +407,10 @@ impl Session {
 
     fn dials(&self) -> Vec<Dial> {
         let (low, high) = self.runners[0].bounds();
-        let named = action_names(self.world.spec()).into_iter().zip(low.iter().zip(&high));
+        let spec = self.world.spec();
+        let names =
+            self.setup.descriptor.map_or_else(|| spec.action.names(&[]), |world| world.action_names(spec));
+        let named = names.into_iter().zip(low.iter().zip(&high));
         named.map(|(name, (&low, &high))| Dial { name, low, high }).collect()
     }
 
@@ -430,7 +441,7 @@ impl Session {
 
     /// The first message: everything that a page needs once.
     fn hello(&self) -> String {
-        let info = WORLDS.get(&self.setup.world.id);
+        let info = self.setup.descriptor;
         let variants: Vec<Value> = info
             .iter()
             .flat_map(|info| info.variants)
@@ -464,6 +475,13 @@ impl Session {
             .collect();
         let agents: Vec<Value> =
             self.setup.agents.iter().map(|agent| json!({ "name": agent.name, "k": agent.patches })).collect();
+        let scenes: Vec<Value> = self
+            .setup
+            .scenes
+            .all
+            .iter()
+            .map(|(name, label)| json!({ "name": name, "label": label }))
+            .collect();
         let actions: Vec<Value> = self
             .dials()
             .iter()
@@ -486,6 +504,9 @@ impl Session {
                 _ => "numbers",
             },
             "sensors": self.sensors,
+            "choices": self.world.spec().action.is_discrete(),
+            "scene": self.setup.scenes.present,
+            "scenes": scenes,
             "settings": self.settings,
         })
         .to_string()
@@ -493,13 +514,13 @@ impl Session {
 }
 
 /// The world that `settings` ask for. No file is read: pictures of a video are those that the command line named.
-fn make_world(setup: &LabSetup, settings: &Settings) -> Result<Box<dyn Env>, RunError> {
+fn make_world(setup: &LabSetup, settings: &Settings) -> Result<Box<dyn Env>, SessionError> {
     let request = EnvRequest {
         picture: Some(settings.picture.clone()),
         variants: settings.variants.clone(),
         ..setup.world.clone()
     };
-    worlds::build(request)
+    (setup.make)(request)
 }
 
 fn make_runners(
@@ -507,7 +528,7 @@ fn make_runners(
     world: &dyn Env,
     settings: &Settings,
     plan: &Plan,
-) -> Result<Vec<Runner>, RunError> {
+) -> Result<Vec<Runner>, SessionError> {
     let runner = |choice: &RunnerSettings| {
         let k = choice.k.unwrap_or(usize::MAX);
         Runner::new(world, &setup.agents[choice.agent], k, plan, settings.seed)

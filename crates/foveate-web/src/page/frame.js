@@ -1,4 +1,4 @@
-// The socket: commands out, words and frames in. What the bytes of a frame mean is written down in frame.rs.
+// What the lab says: words and frames. What the bytes of a frame mean is written down in frame.rs.
 
 const FRAME = 1;
 const FILM = 2;
@@ -20,6 +20,8 @@ export function readFrame(buffer) {
     const runner = {
       over: !!(flags & 1), terminated: !!(flags & 2), truncated: !!(flags & 4), held: !!(flags & 8), broken: !!(flags & 16),
       steps: u32(), score: f64(), action: many(u8(), f32),
+      // What the action would be without interventions; empty while there are none.
+      undisturbed: many(u8(), f32),
     };
     runner.seen = { width: u16(), height: u16() };
     const pixels = runner.seen.width * runner.seen.height;
@@ -58,22 +60,12 @@ export function paint({ data, at, end }, pixels) {
 }
 
 /**
- * Connects. `on.message(message)` gets every word, `on.frame(frame)` the newest frame when the screen is ready for one (so
- * a hidden tab takes none, and the lab rests), `on.film(blob)` a film, `on.gone(why)` the end.
+ * Takes what the lab says: `on.message(message)` gets every word, `on.frame(frame)` the newest frame when the screen is ready for
+ * one (so a hidden tab takes none, and the lab rests), `on.film(blob)` a film.
  */
-export function connect(on) {
-  const token = new URLSearchParams(location.search).get("token");
-  const scheme = location.protocol === "https:" ? "wss" : "ws";
-  const socket = new WebSocket(`${scheme}://${location.host}/ws${token ? `?token=${encodeURIComponent(token)}` : ""}`);
-  socket.binaryType = "arraybuffer";
+export function receiver(on, send) {
   let newest = null;
   let waiting = false;
-  let last = "";
-  let answered = false;
-
-  const send = (command) => {
-    if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(command));
-  };
   const draw = () => {
     const frame = newest;
     newest = null;
@@ -91,21 +83,15 @@ export function connect(on) {
       });
     }
   };
-  socket.onmessage = ({ data }) => {
-    answered = true;
+  return (data) => {
     if (typeof data === "string") {
-      const message = JSON.parse(data);
-      if (message.final) last = message.error;
       // A frame that came before a word is drawn before it: what is said to be paused shows its last step.
       draw();
-      on.message(message);
+      on.message(JSON.parse(data));
       return;
     }
     const kind = new Uint8Array(data, 0, 1)[0];
     if (kind === FRAME) take(readFrame(data));
     if (kind === FILM) on.film(new Blob([new Uint8Array(data, 1)], { type: "video/mp4" }));
   };
-  const refused = "The lab let this page in only with its token: open the whole address that was shown when the lab started.";
-  socket.onclose = ({ reason }) => on.gone(last || reason || (answered ? "" : refused));
-  return send;
 }

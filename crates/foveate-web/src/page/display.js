@@ -3,7 +3,7 @@
 // The pictures and the wheel move with every frame. Numbers and charts, which make the browser lay out and paint the
 // page rebuilt, follow a few times a second: that is as fast as they can be read.
 
-import { paint } from "/connection.js";
+import { paint } from "/frame.js";
 
 const RUNNER_COLORS = ["--accent", "--other"];
 const TRACE = 250;
@@ -100,13 +100,16 @@ export class Display {
   }
 
   /** Lays out one runner for each agent. */
-  build(names, { actions, maxSteps, sees, sensors }) {
+  build(names, { actions, maxSteps, sees, sensors, choices }) {
     this.watch.disconnect();
+    // A frame of the runners before has nothing to do with these.
+    this.frame = null;
     this.sensors = sensors;
     this.isNumbers = sees === "numbers";
     this.isGrid = sees === "grid";
     this.maxSteps = maxSteps || 1000;
     this.actions = actions;
+    this.hasChoices = choices;
     this.isCar = actions[0]?.name === "steer";
     document.getElementById("first").textContent = this.isCar ? "Steering" : `Action ${actions[0]?.name ?? ""}`;
     document.getElementById("ranked").textContent = this.isNumbers ? "Attention by rank" : "Votes by rank";
@@ -131,17 +134,17 @@ export class Display {
       const fills = actions.map((action) => {
         const bar = document.createElement("div");
         bar.className = "bar";
-        const [label, rail, fill, value] = ["span", "div", "div", "output"].map((tag) => document.createElement(tag));
+        const [label, rail, fill, without, value] = ["span", "div", "div", "i", "output"].map((tag) => document.createElement(tag));
         label.textContent = action.name;
-        [rail.className, fill.className] = ["rail", "fill"];
-        rail.append(fill);
+        [rail.className, fill.className, without.className, without.hidden] = ["rail", "fill", "without", true];
+        rail.append(fill, without);
         bar.append(label, rail, value);
         find(".bars").append(bar);
-        return { fill, value };
+        return { fill, without, value };
       });
       return {
-        element, fills, curve: [], trace: [], history: [], most: [], last: -1, worldPixels: new Pixels(), seenPixels: new Pixels(),
-        score: find(".score"), steps: find(".steps"), state: find(".state"), turn: find(".steering"),
+        element, fills, curve: [], trace: [], effects: [], history: [], most: [], last: -1, worldPixels: new Pixels(), seenPixels: new Pixels(),
+        score: find(".score"), steps: find(".steps"), state: find(".state"), turn: find(".steering"), effect: find(".effect"),
         world: find(".world .picture"), seen: find(".seen .picture"), original: find(".original .picture"), originalPixels: new Pixels(),
         covers: [find(".world .covers"), find(".seen .covers")],
       };
@@ -431,7 +434,15 @@ export class Display {
     }
   }
 
-  drawAction(runner, { action }) {
+  /** How far the interventions move the action: the largest change of a number as a part of its range; of choices 1 for another one. */
+  effectOf({ action, undisturbed }) {
+    if (!undisturbed.length) return null;
+    const best = (scores) => scores.indexOf(Math.max(...scores));
+    if (this.hasChoices) return best(action) === best(undisturbed) ? 0 : 1;
+    return Math.max(...undisturbed.map((value, i) => Math.abs(action[i] - value) / (this.actions[i].high - this.actions[i].low)));
+  }
+
+  drawAction(runner, { action, undisturbed }) {
     action.forEach((value, i) => {
       const bar = runner.fills[i];
       if (!bar) return;
@@ -440,13 +451,15 @@ export class Display {
       const [from, to] = [at(Math.max(low, Math.min(0, high))), at(value)];
       const [left, size] = [Math.min(from, to), Math.abs(to - from)];
       bar.fill.style.transform = `translateX(${100 * left}%) scaleX(${size})`;
+      if (bar.without.hidden !== !undisturbed.length) bar.without.hidden = !undisturbed.length;
+      if (undisturbed.length) bar.without.style.transform = `translateX(${100 * at(undisturbed[i])}%)`;
     });
     if (this.isCar) runner.turn.style.transform = `rotate(${(100 * (action[0] ?? 0)).toFixed(1)}deg)`;
   }
 
   /** Everything that is text. */
   updateText() {
-    this.frame.runners.forEach((data, i) => this.runners[i] && this.updateRunnerText(this.runners[i], data));
+    this.frame?.runners.forEach((data, i) => this.runners[i] && this.updateRunnerText(this.runners[i], data));
   }
 
   updateRunnerText(runner, data) {
@@ -463,11 +476,37 @@ export class Display {
       : this.paused ? ["paused", ""] : ["drives", ""];
     put(runner.state, text);
     runner.state.className = `state ${kind}`;
+    this.updateEffect(runner, data);
+  }
+
+  updateEffect(runner, data) {
+    const now = this.effectOf(data);
+    if (now === null) {
+      put(runner.effect, "");
+      return;
+    }
+    const percent = (part) => `${Math.round(100 * part)} %`;
+    const mean = runner.effects.reduce((sum, [, effect]) => sum + effect, 0) / Math.max(runner.effects.length, 1);
+    const name = (scores) => this.actions[scores.indexOf(Math.max(...scores))].name;
+    const text = this.hasChoices
+      ? `${now ? `“${name(data.action)}” instead of “${name(data.undisturbed)}”` : "the same choice"}; other choices in ${percent(mean)} of ${runner.effects.length} steps`
+      : `${percent(now)} of the range; ${percent(mean)} on average over ${runner.effects.length} steps`;
+    if (runner.effect.dataset.text === text) return;
+    runner.effect.dataset.text = text;
+    const title = document.createElement("b");
+    title.textContent = "effect ";
+    runner.effect.replaceChildren(title, text);
   }
 
   remember(runner, data) {
-    const { steps, score, action, numbers } = data;
-    if (steps < runner.last) [runner.curve, runner.trace, runner.history, runner.most] = [[], [], [], []];
+    const { steps, score, action, undisturbed, numbers } = data;
+    if (steps < runner.last) [runner.curve, runner.trace, runner.effects, runner.history, runner.most] = [[], [], [], [], []];
+    const effect = this.effectOf(data);
+    // While the lab is paused, another intervention is another decision of the same step.
+    if (runner.effects.at(-1)?.[0] === steps) runner.effects.pop();
+    if (effect === null) runner.effects = [];
+    else runner.effects.push([steps, effect]);
+    while (runner.effects.length > TRACE) runner.effects.shift();
     if (numbers.all) {
       const sensors = this.sensorsOf(data).sort((a, b) => a.sensor - b.sensor || a.copy - b.copy);
       const before = runner.history.at(-1)?.sensors;
@@ -478,7 +517,7 @@ export class Display {
     }
     if (steps !== runner.last) {
       runner.curve.push([steps, score]);
-      runner.trace.push([steps, action[0] ?? 0]);
+      runner.trace.push([steps, action[0] ?? 0, undisturbed[0]]);
       while (runner.trace.length && runner.trace[0][0] < steps - TRACE) runner.trace.shift();
       if (runner.curve.length > 4000) runner.curve = runner.curve.filter((_, i) => i % 2 === 0);
     }
@@ -487,6 +526,7 @@ export class Display {
 
   drawCharts() {
     const { frame, charts } = this;
+    if (!frame) return;
     const { line, runners: colors } = this.palette;
     const $ = (id) => document.getElementById(id);
 
@@ -505,10 +545,15 @@ export class Display {
     trace.context.clearRect(0, 0, trace.width, trace.height);
     const middle = trace.height / 2;
     rule(trace, middle, line);
-    this.runners.forEach((runner, i) => plot(trace, runner.trace.map(([step, steer]) => [
-      trace.width * (1 - (runner.last - step) / TRACE), middle + (middle - 4) * Math.min(Math.max(steer, -1), 1),
-    ]), colors[i], false));
-    put($("steers"), `last 250 steps, ${this.isCar ? "right" : "more"} is down`);
+    const at = (runner, step, steer) => [trace.width * (1 - (runner.last - step) / TRACE), middle + (middle - 4) * Math.min(Math.max(steer, -1), 1)];
+    let without = false;
+    this.runners.forEach((runner, i) => {
+      const unchanged = runner.trace.filter(([, , steer]) => steer !== undefined);
+      without ||= unchanged.length > 0;
+      plot(trace, unchanged.map(([step, , steer]) => at(runner, step, steer)), this.palette.muted, false);
+      plot(trace, runner.trace.map(([step, steer]) => at(runner, step, steer)), colors[i], false);
+    });
+    put($("steers"), without ? "grey: without interventions" : `last 250 steps, ${this.isCar ? "right" : "more"} is down`);
 
     this.runners.forEach((runner, i) => frame.runners[i]?.numbers.all && this.drawHistory(runner));
     this.drawRanks(frame.runners, sharp(charts.ranks), colors, line, $("votes"));

@@ -1,6 +1,6 @@
 //! Errors of SafeTensors files.
 
-use foveate_core::hint::Task;
+use crate::hint::Task;
 
 /// Larger files are rejected.
 pub const MAX_FILE: u64 = 1 << 30;
