@@ -1,6 +1,6 @@
 //! The lab: a page in the browser on which an agent drives live while its user changes what it sees and does.
 //!
-//! * [`Lab`]: the server, one thread for every page, each with a [`Session`](foveate_web::Session).
+//! * [`Lab`]: the server, one thread for every page, each with a [`Session`].
 //! * [`lab_setup`]: who can drive where.
 //! * [`exported_page`]: the same page with its session inside, which needs no server.
 //!
@@ -13,7 +13,7 @@ mod http;
 mod server;
 mod setup;
 
-pub use foveate_web::{LabAgent, LabSetup, exported_page};
+pub use foveate_web::{LabAgent, LabSetup, Session, exported_page};
 pub use server::{Lab, LabRequest, MAX_SESSIONS, Token};
 pub use setup::lab_setup;
 

@@ -627,10 +627,14 @@ impl Network {
                             *read = entry.terms == all.width();
                             if *read {
                                 own.clear(entry.terms);
-                                chosen.iter().for_each(|&row| own.push_row_of(all, row));
+                                for &row in chosen {
+                                    own.push_row_of(all, row);
+                                }
                             } else {
                                 let samples = values[i][..len].chunks_exact_mut(places[i].1);
-                                chosen.iter().zip(samples).for_each(|(&row, to)| all.write(row, to));
+                                for (&row, to) in chosen.iter().zip(samples) {
+                                    all.write(row, to);
+                                }
                             }
                         }
                     }

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::{Arc, Once};
 
 use foveate::jobs::{Evaluate, Explain, Train, Watch};
-use foveate::lab::{LabSetup, Session};
+use foveate::lab::{Session, lab_setup};
 use foveate::run::workers::Stop;
 use foveate::{AGENTS, LEARNERS, LoadedAgent, Player, WORLDS, World, WorldSpec};
 
@@ -122,7 +122,7 @@ fn they_are_trained_judged_filmed_explained_and_shown_in_the_lab() {
     assert!(out.join("index.html").is_file());
 
     let named = vec![(trained.file.clone(), "mine".to_owned())];
-    let setup = LabSetup::new(trained.world.clone(), named).expect("it can be shown");
+    let setup = lab_setup(trained.world.clone(), named).expect("it can be shown");
     let mut session = Session::new(Arc::new(setup)).expect("a session");
     let hello = session.take_messages().concat();
     assert!(hello.contains("point") && hello.contains("mine"), "{hello}");
