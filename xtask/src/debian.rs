@@ -6,18 +6,18 @@ use anyhow::{Result, bail};
 
 use crate::{capture, command, run};
 
-/// Makes sure that `program` is on the path; installs the package of its name where it is not.
+/// Makes sure that `program` is on the path; installs its package where it is not.
 ///
 /// # Errors
 /// As [`install`].
-pub(crate) fn program(program: &str) -> Result<()> {
+pub(crate) fn program(program: &str, package: &str) -> Result<()> {
     let version = command(program)
         .arg("-version")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();
-    if version.is_ok() { Ok(()) } else { install(&[program]) }
+    if version.is_ok() { Ok(()) } else { install(&[package]) }
 }
 
 /// Installs packages where this is Debian and we are root.

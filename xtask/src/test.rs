@@ -101,8 +101,8 @@ fn tests() -> Result<()> {
         Ok(()) => drop(all.env("FOVEATE_WORLDS_DRAW", "egl")),
         Err(error) => eprintln!("no OpenGL, so what MuJoCo draws is not tested: {error:#}"),
     }
-    for program in ["ffmpeg", "strace"] {
-        if let Err(error) = debian::program(program) {
+    for (program, package) in [("ffmpeg", "ffmpeg"), ("strace", "strace"), ("node", "nodejs")] {
+        if let Err(error) = debian::program(program, package) {
             eprintln!("no {program}, so what needs it is not tested: {error:#}");
         }
     }
