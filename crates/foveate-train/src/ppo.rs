@@ -333,9 +333,15 @@ impl PpoMethod {
         followed.values.clear();
         followed.memories.clear();
         let encode = |error: PolicyError| refused(error.to_string());
+        let rows = &mut rollouts.rows;
         for observation in &unroll.observations[..if memory == 0 { n } else { 0 }] {
-            if !network.encode_row(observation.as_observation(), &mut rollouts.rows).map_err(encode)? {
+            // Not worth it in this round, for the network or for a grid with few zeros.
+            if rows.width() == 0 {
                 break;
+            }
+            let kept = network.encode_row(observation.as_observation(), rows).map_err(encode)?;
+            if !kept || rows.kept() > rows.len() * rows.width() / LEAST_ZEROS {
+                rows.clear(0);
             }
         }
         // What it computed when it acted, in the same bits, was recorded of choices.
@@ -406,10 +412,6 @@ impl PpoMethod {
                 ))
             })?;
             self.add(round, unroll, &mut rollouts, &mut scratch)?;
-        }
-        let Rollouts { rows, advantages, .. } = &mut rollouts;
-        if rows.len() != advantages.len() || rows.kept() > rows.len() * rows.width() / LEAST_ZEROS {
-            rows.clear(0);
         }
         let n = rollouts.advantages.len().max(1) as f64;
         let mean = rollouts.advantages.iter().sum::<f64>() / n;

@@ -173,7 +173,7 @@ impl Layer for Linear {
         let sizes = self.sizes(shapes);
         if let Some(known) = known {
             let own = work.turned();
-            // As at the begin of an update.
+            // As at the beginning of an update.
             if all_zero(d_weight) {
                 own.clear(n, k);
             } else {
